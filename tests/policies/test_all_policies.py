@@ -75,4 +75,4 @@ def test_plans_are_accepted_and_right_or_have_a_reason_and_auto_is_as_good_as_ea
             assert made.is_right, name
             assert best <= made.value, name
             values.append(made.value)
-    assert len(values) >= 6
+    assert len(values) >= 8
