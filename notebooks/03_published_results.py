@@ -57,8 +57,7 @@ for source, those in rows.groupby("source", sort=False):
 # %% [markdown]
 # ## Two of them again
 #
-# OnSRAM's speed-ups by whole nodes, and the tiles of SMAUG's unit tests, measured now;
-# `as before` says whether the row on the page is the same.
+# OnSRAM's speed-ups by whole nodes, and the tiles of SMAUG's unit tests, measured now; `as before` says whether the row on the page is the same.
 
 # %%
 before = {(kept.source, kept.row.quantity): kept.row.ours for kept in read_kept()}
