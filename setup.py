@@ -9,6 +9,7 @@ KERNELS = (
     "spmilp.packing.kernel",
     "spmilp.packing.outlines",
     "spmilp.simulator.sharing",
+    "spmilp.solvers.justify.dram_bypass",
     "spmilp.solvers.justify.passes",
     "spmilp.solvers.justify.profiles",
     "spmilp.solvers.modulo.reservations",

@@ -118,7 +118,7 @@ def carried_over(target: Problem, plan: Plan, bound: Bound) -> Plan | None:
     if not check(target, moved):
         return moved
     with suppress(DoesNotFitError):
-        context, first = context_of(target, moved, changes_cores=False)
+        context, first = context_of(target, moved, keeps_transfers=True, changes_cores=False)
         timed = forward_pass(first, context.with_addresses_of(first))
         moved = handed_on(target, plan_of(context, timed), bound)
         return None if check(target, moved) else moved

@@ -17,7 +17,7 @@ from spmilp.bounds import cuts
 from spmilp.errors import SpmilpError
 from spmilp.packing import arrays
 from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule
-from spmilp.solvers.justify.transfer_options import OptionTables
+from spmilp.solvers.justify.transfer_options import Booking, Copy, OptionTables
 from spmilp.solvers.modulo.reservations import Busy, Reservations
 from spmilp.solvers.schedule.assignments import locality
 from spmilp.solvers.schedule.kernels.eviction import Request
@@ -166,7 +166,7 @@ STRUCTS: dict[str, tuple[Any, ...]] = {
         *(arrays.Agenda, arrays.Memo, arrays.Arrays),
     ),
     "solvers/justify/schedule": (Rows, Demands, PartialOrderSchedule),
-    "solvers/justify/transfer_options": (OptionTables,),
+    "solvers/justify/transfer_options": (OptionTables, Copy, Booking),
     "solvers/modulo/reservations": (Busy, Reservations),
     "solvers/schedule/kernels/eviction": (Request,),
     "solvers/schedule/kernels/schedule_state": (

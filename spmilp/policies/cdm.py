@@ -404,7 +404,7 @@ class Cdm(Policy):
             ("replicas", str(sum(f.once for one in chosen for f in one.fetches.values()))),
             ("estimated_cycles", str(found.cost())),
         )
-        return self.answer(context, plan, options)
+        return self.answer(context, plan, options, keeps_transfers=True)
 
     def allows(self, accesses: Accesses, buffer: BufferIdx, choice: Choice) -> bool:
         """Say whether a buffer may have a choice: all may. Comparisons with less forbid some."""

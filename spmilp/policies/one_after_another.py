@@ -53,17 +53,18 @@ class Policy(Solver):
         options: tuple[tuple[str, str], ...] = (),
         *,
         is_short: bool = False,
+        keeps_transfers: bool = False,
     ) -> SolverResult:
         """Return a plan as the policy's: with short times, at new addresses if that helps.
 
         Options are what the plan is to say of how it was made. If it ``is_short``, times stay as
-        they are.
+        they are; ``keeps_transfers`` says whether those stay that could bypass DRAM.
         """
         bound = context.bound
         if not is_short:
             plan = shortened(context, plan)
             if context.clock.has_seconds(0.0):
-                plan = repacked_plan(context, plan)
+                plan = repacked_plan(context, plan, keeps_transfers=keeps_transfers)
         context.report(context.values(plan)[0], bound.value, self.name)
         return context.found(plan, bound, self.name, options)
 

@@ -23,13 +23,7 @@ from spmilp.problem.problem import Problem, Slice
 from spmilp.solvers.justify.context import ScheduleContext
 from spmilp.solvers.justify.profiles import cycles_by
 from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule, TimedSchedule, pools_of
-from spmilp.solvers.justify.transfer_options import (
-    AT_PLACE,
-    PART,
-    WHOLE,
-    EngineUse,
-    option_tables_of,
-)
+from spmilp.solvers.justify.transfer_options import AT_PLACE, PART, WHOLE, EngineUse, OptionTables
 from spmilp.solvers.schedule.kernels.records import NONE, Rows, ranges_of
 from spmilp.units import Cycles, KindIdx, MemoryIdx, ResidencyIdx, SliceIdx, TaskIdx
 
@@ -48,11 +42,10 @@ class TransferOption(NamedTuple):
 class TransferOptions:
     """The shortest transfers from any memory to others, DRAMs too; found when first asked for."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, tables: OptionTables) -> None:
         self._machine = problem.machine
         self._drams = {dram.index for dram in problem.machine.drams}
-        self._tables = option_tables_of(problem)
-        self._first_engine = len(pools_of(problem.machine))
+        self._tables = tables
         self._routes = routes_of(problem.machine)
         self.shortest = cache(self._shortest)
 
@@ -78,7 +71,7 @@ class TransferOptions:
         form = PART if is_part else WHOLE
         if self._drams & {source, targets[0]}:
             form = AT_PLACE
-        first_link = self._first_engine + len(machine.engines)
+        first_link = tables.first_engine + len(machine.engines)
         links = [first_link + link for link in route.links]
         for index in self._routes.engines_for(source, targets[0]):
             engine = machine.engines[index]
@@ -93,7 +86,7 @@ class TransferOptions:
                 yield TransferOption(
                     cycles,
                     route.latency,
-                    resources=(self._first_engine + index, *links),
+                    resources=(tables.first_engine + index, *links),
                     amounts=(1, *(rate for _ in links)),
                     late=(0, *(engine.setup for _ in links)),
                     early=(route.latency * engine.pipelined, *(route.latency for _ in links)),
@@ -248,7 +241,7 @@ class Reassigner:
         problem, machine = context.problem, context.problem.machine
         self.context = context
         self.problem: Problem = problem
-        self.options = TransferOptions(problem)
+        self.options = TransferOptions(problem, context.options)
         self.drams = frozenset(dram.index for dram in machine.drams)
         firsts = [machine.cores[cores[0]] for cores in pools_of(machine)]
         self.pools: tuple[tuple[KindIdx, MemoryIdx], ...] = tuple(

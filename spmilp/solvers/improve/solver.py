@@ -15,6 +15,7 @@ from spmilp.solvers.improve.steps import ReassignmentSteps
 from spmilp.solvers.justify.context import context_of, plan_of
 from spmilp.solvers.justify.repacking import Repacking, justified
 from spmilp.solvers.justify.schedule import TimedSchedule
+from spmilp.solvers.justify.transfer_options import OptionTables
 from spmilp.solvers.schedule.kernels.extract import can_be_open
 from spmilp.solvers.schedule.kernels.plan_columns import PlanColumns
 from spmilp.solvers.schedule.kernels.records import NEVER
@@ -157,11 +158,12 @@ class Search:
         """Return what the initial solutions promise; each is justified and offered."""
         found: list[Candidate] = []
         share = SHARE_OF_OPEN_CHOICE if self._begins_open else SHARE_OF_CHOICE
+        options: OptionTables | None = None
         for decisions in self._decisions_to_begin_with():
             if found and (self._is_done() or self._clock.is_over(share)):
                 break
-            context, first = context_of(self._context.problem, decisions)
-            work = Repacking(context, self._clock)
+            context, first = context_of(self._context.problem, decisions, options)
+            options, work = context.options, Repacking(context, self._clock)
             addressed = justified(context, first) if isinstance(decisions, Plan) else None
             opened = work.opened(addressed or first, FIRST_ROUNDS)
             candidate = Candidate(work, addressed, opened)

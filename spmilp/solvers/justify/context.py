@@ -25,7 +25,7 @@ from spmilp.solvers.justify.schedule import (
     pools_of,
     timed,
 )
-from spmilp.solvers.justify.transfer_options import option_tables_of
+from spmilp.solvers.justify.transfer_options import OptionTables, option_tables_of
 from spmilp.solvers.schedule.kernels.addresses import dram_addresses
 from spmilp.solvers.schedule.kernels.plan_columns import (
     PlanColumns,
@@ -70,6 +70,8 @@ class ScheduleContext:
         Of each memory.
     homes
         The tensor in which each residency lies at its buffer's place; -1 for the others.
+    options
+        How slices can be sent between scratchpads.
     placed
         Residencies whose places in a tensor overlap with those of others, and these: they begin
         after the first have ended.
@@ -77,6 +79,8 @@ class ScheduleContext:
         The order of residencies on the same bytes where addresses are never chosen anew.
     dram_is_free
         Whether no DRAM has a limit.
+    keeps_transfers
+        Whether transfers stay that could bypass DRAM.
     """
 
     problem: Problem
@@ -85,9 +89,11 @@ class ScheduleContext:
     usable: Ints
     is_dram: Flags
     homes: Ints
+    options: OptionTables
     placed: tuple[Ints, Ints]
     kept_reuse: ReuseOrder
     dram_is_free: bool
+    keeps_transfers: bool
 
     @property
     def plan(self) -> Plan:
@@ -115,7 +121,12 @@ class ScheduleContext:
 
 
 def context_of(
-    problem: Problem, plan: Plan | PlanColumns, *, changes_cores: bool = True
+    problem: Problem,
+    plan: Plan | PlanColumns,
+    options: OptionTables | None = None,
+    *,
+    keeps_transfers: bool = False,
+    changes_cores: bool = True,
 ) -> tuple[ScheduleContext, TimedSchedule]:
     """Return the context and the schedule of a valid plan.
 
@@ -126,8 +137,10 @@ def context_of(
     memories = problem.machine.memories
     changes_cores &= bool(problem.machine.engines)
     slots = min(MOST_FREE_SLOTS, len(problem.tasks)) if changes_cores else 0
+    if options is None:
+        options = option_tables_of(problem, columns)
     activities, columns = columns.start.size, _with_free_slots(columns, slots)
-    schedule = partial_order_of(problem, columns)
+    schedule = partial_order_of(problem, columns, options)
     first = timed(schedule, columns.start)
     dram_is_free = all(memory.size is None for memory in problem.machine.drams)
     is_dram = np.array([memory.kind is MemoryKind.DRAM for memory in memories])
@@ -146,9 +159,11 @@ def context_of(
         ),
         is_dram=is_dram,
         homes=homes,
+        options=options,
         placed=placed,
         kept_reuse=reuse_order_of(schedule, columns.start, kept, placed),
         dram_is_free=dram_is_free,
+        keeps_transfers=keeps_transfers,
     )
     return context, first
 
@@ -188,7 +203,9 @@ def _with_free_slots(columns: PlanColumns, count: int) -> PlanColumns:
     )
 
 
-def partial_order_of(problem: Problem, columns: PlanColumns) -> PartialOrderSchedule:
+def partial_order_of(
+    problem: Problem, columns: PlanColumns, options: OptionTables
+) -> PartialOrderSchedule:
     """Return the decisions of a valid plan."""
     activities, residencies = columns.start.size, columns.slice.size
     pools, transfers = pools_of(problem.machine), columns.moved.size
@@ -198,10 +215,8 @@ def partial_order_of(problem: Problem, columns: PlanColumns) -> PartialOrderSche
     return PartialOrderSchedule(
         cycles=columns.end - columns.start,
         latency=np.append(np.zeros(columns.tasks, np.int64), _latency(columns)),
-        demands=_demands(problem, columns),
-        capacity=np.append(
-            [len(cores) for cores in pools], option_tables_of(problem).limits["capacity"]
-        ),
+        demands=_demands(problem, columns, options),
+        capacity=np.append([len(cores) for cores in pools], options.limits["capacity"]),
         reads=columns.reads,
         fills=columns.fills,
         before=before,
@@ -236,12 +251,11 @@ def _lasting(problem: Problem, columns: PlanColumns) -> Ints:
     return found
 
 
-def _demands(problem: Problem, columns: PlanColumns) -> Demands:
+def _demands(problem: Problem, columns: PlanColumns, options: OptionTables) -> Demands:
     """Return what each activity holds: a core of a pool, or a channel and its rate on links."""
     machine, tasks = problem.machine, columns.tasks
-    options, pools = option_tables_of(problem), pools_of(machine)
     pool_of = np.zeros(len(machine.cores), np.int64)
-    for pool, cores in enumerate(pools):
+    for pool, cores in enumerate(pools_of(machine)):
         pool_of[[*cores]] = pool
     rate = numbers(int(engine.rate * options.scale) for engine in machine.engines)
     crossing, links = owners_of(columns.routes), len(machine.engines) + columns.routes.items
@@ -249,8 +263,8 @@ def _demands(problem: Problem, columns: PlanColumns) -> Demands:
     np.minimum.at(held, crossing, options.limits["capacity"][links])
     resources = (
         pool_of[columns.core],
-        len(pools) + columns.engine,
-        len(pools) + links,
+        options.first_engine + columns.engine,
+        options.first_engine + links,
     )
     owners = np.concatenate((np.arange(columns.start.size), tasks + crossing))
     amounts = np.append(np.ones(columns.start.size, np.int64), held[crossing])

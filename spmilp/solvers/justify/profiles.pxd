@@ -5,6 +5,8 @@ from spmilp.solvers.justify.schedule cimport CDemands, CSchedule
 from spmilp.solvers.justify.transfer_options cimport (
     AT_PLACE,
     PART,
+    CBooking,
+    CCopy,
     COptionTables,
     options_at,
     use_at,
@@ -12,6 +14,8 @@ from spmilp.solvers.justify.transfer_options cimport (
 from spmilp.solvers.schedule.kernels.records cimport NONE
 from spmilp.solvers.schedule.kernels.schedule_state cimport (
     Option,
+    option_at,
+    pair_row_at,
     resource_at,
     slice_at,
 )
@@ -19,10 +23,20 @@ from spmilp.solvers.schedule.kernels.timeline cimport (
     CTimeline,
     earliest_gap,
     occupy,
+    profile_at,
+    step_at,
 )
 from spmilp.solvers.schedule.kernels.transfers cimport can_copy, cycles_of_copy
 
 cdef long long taken(CSchedule* schedule, long long residency, long long memory) noexcept nogil
+cdef bint has_capacity(
+    CTimeline* occupancy,
+    long long* limit,
+    long long memory,
+    long long first,
+    long long until,
+    long long need,
+) noexcept nogil
 @cython.locals(agreed=cython.longlong)
 cdef long long earliest_start(
     CDemands demands,
@@ -39,6 +53,9 @@ cdef void hold(
     long long start,
     long long end,
     long long sign,
+) noexcept nogil
+cdef CBooking earliest_option(
+    COptionTables* tables, long long* capacity, CTimeline* usage, CCopy copy
 ) noexcept nogil
 @cython.locals(offset=cython.longlong)
 cdef long long _cycles(

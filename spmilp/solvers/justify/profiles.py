@@ -10,7 +10,7 @@ import numpy as np
 
 from spmilp.compiled import address, in_c
 from spmilp.solvers.justify.schedule import Demands, PartialOrderSchedule
-from spmilp.solvers.justify.transfer_options import EngineUse, OptionTables
+from spmilp.solvers.justify.transfer_options import Booking, Copy, EngineUse, OptionTables
 from spmilp.solvers.schedule.kernels.records import Ints, row_of, table
 from spmilp.solvers.schedule.kernels.timeline import Timeline
 
@@ -20,22 +20,26 @@ else:
     from spmilp.compiled import longs_at, whole
     from spmilp.solvers.justify.transfer_options import AT_PLACE, PART
     from spmilp.solvers.schedule.kernels.records import NONE
-    from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy
+    from spmilp.solvers.schedule.kernels.timeline import earliest_gap, occupy, step_at
     from spmilp.solvers.schedule.kernels.transfers import can_copy, cycles_of_copy
 
-    resource_at = slice_at = row_of
+    CBooking = Booking
+    profile_at = pair_row_at = option_at = resource_at = slice_at = row_of
     options_at = use_at = whole
 
 
-def profiles_of_resources(schedule: PartialOrderSchedule) -> Timeline:
-    """Return empty profiles of cores, engines and links."""
-    return _profiles(2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size))
+def profiles_of_resources(schedule: PartialOrderSchedule, changes: int = 0) -> Timeline:
+    """Return empty profiles of cores, engines and links, with room for some changes."""
+    most = 2 * np.bincount(schedule.demands.items, minlength=schedule.capacity.size)
+    return _profiles(most + 2 * changes)
 
 
-def profiles_of_memories(schedule: PartialOrderSchedule, memories: int) -> Timeline:
-    """Return empty profiles of the bytes in use."""
-    most = 6 * np.bincount(schedule.memory, minlength=memories)
-    return _profiles(most + 2 * schedule.readers.items.size)
+def profiles_of_memories(
+    schedule: PartialOrderSchedule, memories: int, changes: int = 0
+) -> Timeline:
+    """Return empty profiles of the bytes in use, with room for some changes."""
+    most = 6 * np.bincount(schedule.memory, minlength=memories) + 2 * schedule.readers.items.size
+    return _profiles(most + 2 * changes)
 
 
 def _profiles(breakpoints: Ints) -> Timeline:
@@ -58,6 +62,20 @@ def taken(schedule: PartialOrderSchedule, residency: int, memory: int) -> int:
     unit = schedule.alignment[memory]
     size: int = (schedule.bytes[residency] + unit - 1) // unit * unit
     return size
+
+
+def has_capacity(
+    occupancy: Timeline, limit: Ints, memory: int, first: int, until: int, need: int
+) -> bool:
+    """Say whether so many bytes of a memory are free from ``first`` to ``until``."""
+    steps, row = occupancy.steps, profile_at(occupancy.resources, memory)
+    step = step_at(occupancy, memory, first)
+    past = row.begin + row.length
+    while step < past and steps[step].time < until:
+        if steps[step].load + need > limit[memory]:
+            return False
+        step += 1
+    return True
 
 
 def earliest_start(
@@ -83,6 +101,20 @@ def hold(demands: Demands, usage: Timeline, one: int, start: int, end: int, sign
     for i in range(demands.begin[one], demands.begin[one + 1]):
         first, until = start + demands.late[i], end - demands.early[i]
         occupy(usage, demands.items[i], first, until, sign * demands.amounts[i])
+
+
+def earliest_option(tables: OptionTables, capacity: Ints, usage: Timeline, copy: Copy) -> Booking:
+    """Return the option by which a copy ends first; option -1 if none is in time."""
+    best = CBooking(NONE, 0, copy.by + 1)
+    pair = pair_row_at(tables.pairs, copy.pair)
+    for option in range(pair.options_from, pair.options_to):
+        cycles = _cycles(tables, option_at(tables.options, option), copy.what, copy.form)
+        if cycles == 0 or copy.ready + cycles >= best.end:
+            continue
+        start = earliest_start(tables.demands, capacity, usage, option, cycles, copy.ready)
+        if start + cycles < best.end:
+            best = CBooking(option, start, start + cycles)
+    return best
 
 
 def cycles_by(use: EngineUse, tables: OptionTables, what: int, form: int) -> int:

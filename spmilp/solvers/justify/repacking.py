@@ -1,10 +1,10 @@
 """Shorter schedules by giving up their addresses and finding new ones.
 
 With *open* addresses a memory is a mere capacity in bytes. In a first step (``opened``) times are
-justified with open addresses: forward and backward passes. The second step (``packed``) looks for
-offsets for these times, and justifies once more with them. The fuller memories may become in the
-first step, the shorter is the schedule, and the less often offsets are found; :class:`Repacking`
-looks for a middle.
+justified with open addresses: forward and backward passes, between which transfers are made to
+bypass DRAM. The second step (``packed``) looks for offsets for these times, and justifies once more
+with them. The fuller memories may become in the first step, the shorter is the schedule, and the
+less often offsets are found; :class:`Repacking` looks for a middle.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from spmilp.machine.machine import Machine, Memory
 from spmilp.packing import Item, PackingOptions, PackingProblem, PackingStatus, pack
 from spmilp.solvers.common.clock import Clock, Step
 from spmilp.solvers.justify.context import ScheduleContext
+from spmilp.solvers.justify.dram_bypass import with_dram_bypassed
 from spmilp.solvers.justify.passes import backward_pass, forward_pass
 from spmilp.solvers.justify.schedule import Memories, TimedSchedule
 from spmilp.solvers.schedule.kernels.records import NEVER, NONE, Ints
@@ -150,12 +151,15 @@ class Repacking:
     def opened(self, before: TimedSchedule, rounds: int | None = None) -> TimedSchedule:
         """Return a schedule that ends no later, for whose times there may be no addresses.
 
-        There are at most so many ``rounds``, by default as many as the effort has.
+        After each backward pass transfers bypass DRAM. There are at most so many ``rounds``, by
+        default as many as the effort has.
         """
-        memories, found = self.memories(), before
+        context, memories, found = self.context, self.memories(), before
         for _ in range(rounds or self.effort.rounds):
             last = found.makespan
-            found = forward_pass(backward_pass(found, memories), memories)
+            late = backward_pass(found, memories)
+            late = with_dram_bypassed(context, late, memories.limit)
+            found = forward_pass(late, memories)
             self._clock.pace.count(Step.PASS, 2 * found.start.size)
             if found.makespan == last or self._clock.is_over():
                 break

@@ -163,13 +163,18 @@ class OpenSchedule:
         return None if found is None else JustifiedPlan(self._context, found)
 
 
-def repacked_plan(context: SearchContext, plan: Plan, share: float = 1.0) -> Plan:
+def repacked_plan(
+    context: SearchContext, plan: Plan, share: float = 1.0, *, keeps_transfers: bool = False
+) -> Plan:
     """Return a plan with the same decisions, whose addresses are chosen anew for shorter times.
 
-    It has ended by a ``share`` of the time limit.
+    It has ended by a ``share`` of the time limit. If it ``keeps_transfers``, those stay that are
+    not needed, or that could bypass DRAM.
     """
     clock = Clock(context.clock.seconds_left(share), context.clock.pace)
-    common, best = context_of(context.problem, plan, changes_cores=False)
+    common, best = context_of(
+        context.problem, plan, keeps_transfers=keeps_transfers, changes_cores=False
+    )
     for timed in Repacking(common, clock).repacked(best, best.makespan):
         best = timed
     found = _plan_at(common, best)
