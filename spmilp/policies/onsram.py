@@ -25,8 +25,10 @@ Not taken: machines without exactly one DRAM, cores that work in DRAM, data that
 scratchpad, and buffers without a transfer straight between DRAM and scratchpad.
 """
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from spmilp.plan.plan import Plan
 from spmilp.policies.one_after_another import OneAfterAnother, Policy, Setting
@@ -77,22 +79,20 @@ def pinned_in_turn(structures: Structures, order: Iterable[int]) -> Pins:
     return pins
 
 
-class OnSram(Policy):
-    """Pins data structures in scratchpads for their whole lives; the rest goes through DRAM."""
-
-    name = "onsram"
+class Pinning(Policy):
+    """Pins some structures for their whole lives, with tasks in OnSRAM's order."""
 
     def find(self, context: SearchContext) -> SolverResult:
-        """Return the plan of what is pinned: by merit, each structure that has room.
+        """Return the plan of what is pinned.
 
         Of structures that have no addresses together the last one is left out from then on.
         """
         setting = Setting(context.problem, self.name)
         structures = TaskStructures(setting, own_order(setting))
         structures.demand_room(self.name)
-        order = by_merit(structures)
+        order, chosen = self.choice(structures)
         while True:
-            pins = pinned_in_turn(structures, order)
+            pins = chosen(order)
             plan = _taken_down(structures, pins).plan()
             if isinstance(plan, Plan):
                 break
@@ -105,6 +105,12 @@ class OnSram(Policy):
             order = tuple(index for index in order if index != last)
         options = (("pinned", str(len(pins))), ("candidates", str(len(structures.all))))
         return self.answer(context, plan, options)
+
+    @abstractmethod
+    def choice(
+        self, structures: TaskStructures
+    ) -> tuple[Sequence[int], Callable[[Sequence[int]], Pins]]:
+        """Return an order of structures, and what is pinned if they come in an order."""
 
 
 def _taken_down(structures: TaskStructures, pins: Pins) -> OneAfterAnother:
@@ -137,3 +143,15 @@ def _pinned(among: TaskStructures, buffer: BufferIdx, memory: MemoryIdx, pins: P
     """Return the structure of a buffer in a memory if it is pinned."""
     found = among.find(buffer, memory)
     return found if found in pins else None
+
+
+class OnSram(Pinning):
+    """Pins data structures in scratchpads for their whole lives; the rest goes through DRAM."""
+
+    name = "onsram"
+
+    def choice(
+        self, structures: TaskStructures
+    ) -> tuple[Sequence[int], Callable[[Sequence[int]], Pins]]:
+        """Return the order by merit, in which each is pinned that has room."""
+        return by_merit(structures), partial(pinned_in_turn, structures)
