@@ -28,7 +28,7 @@ The line from a model to a checked plan is written out in :mod:`spmilp.pipeline`
     frontend        ONNX models: clean-up, shapes, fusion, operators
     machine         descriptions of machines, presets, topologies and routes
     lowering        from operators to tasks, slices and cycles
-    tile_selection  which tiles and waves: first choice, cost model, search
+    tile_selection  which tiles: first choice, cost model, search
     problem, plan   what is decided, and what has been decided
     bounds          what no plan can beat
     solvers         from problems to plans

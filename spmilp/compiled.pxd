@@ -18,4 +18,3 @@ cdef extern from *:
     """
     long long whole "SPMILP_WHOLE"(long long value) noexcept nogil
     long long* longs_at "SPMILP_POINTER"(size_t address) noexcept nogil
-    double* doubles_at "SPMILP_POINTER"(size_t address) noexcept nogil

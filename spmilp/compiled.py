@@ -110,7 +110,3 @@ else:
     def longs_at(address: Any) -> Any:
         """Return an array of integers."""
         return address
-
-    def doubles_at(address: Any) -> Any:
-        """Return an array of floats."""
-        return address

@@ -206,9 +206,8 @@ class Options:
     seed
         Seed of the search.
     workers
-        Processes that search for tiles, and find what one finds, sooner; threads of CP-SAT and of
-        MILP solvers, whose runs only 1 makes repeatable. Either only unless the time limit cuts a
-        search short. With an effort there is one.
+        Threads of CP-SAT and of MILP solvers, whose runs only 1 makes repeatable, and only unless
+        the time limit cuts a search short. With an effort there is one.
     cost_model
         Learn the cycles of tiles from these measured ones (spmilp calibrate says how well); those
         of tiles outside of the measurements are the machine's, which a warning says.

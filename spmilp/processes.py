@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from functools import partial
@@ -192,13 +192,9 @@ class Child:
 
 
 class Children:
-    """A child for each thread that calls functions; they end with the block.
+    """A child for each thread that calls functions; they end with the block."""
 
-    Each calls ``prepare``, a function and its arguments, before all else.
-    """
-
-    def __init__(self, *prepare: Any) -> None:
-        self._prepare = prepare
+    def __init__(self) -> None:
         self._of_thread = threading.local()
         self._started: list[Child] = []
         self._closed = False
@@ -221,40 +217,17 @@ class Children:
     ) -> Any:
         """Call a function in this thread's child; see :meth:`Child.answer`."""
         child: Child | None = getattr(self._of_thread, "child", None)
-        is_new = child is None or child.process.poll() is not None
-        if child is None or is_new:
+        if child is None or child.process.poll() is not None:
             child = self._of_thread.child = Child()
             self._started.append(child)
         if self._closed:
             child.end()
             raise ChildError(*ENDED)
         try:
-            if is_new and self._prepare:
-                child.call(*self._prepare)
             return child.call(function, *arguments, limit=limit)
         except KeyboardInterrupt:
             child.end()
             raise
-
-
-class Helpers(Children):
-    """A number of children that start at once, and carry out calls beside this process."""
-
-    def __init__(self, number: int, *prepare: Any) -> None:
-        super().__init__(*prepare)
-        self.number = number
-        self._threads = ThreadPoolExecutor(number)
-        for _ in range(number):
-            self.begin(os.getpid)
-
-    def end(self) -> None:
-        """End all children, and begin no call that waits for one."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        super().end()
-
-    def begin(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Begin a call as soon as a child is free; its value may be a :class:`ChildError`."""
-        return self._threads.submit(self.call, function, *arguments)
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ _TABLE: dict[str, SolverDescription] = {
         "own",
         "which of the others take part, in turn, each from the best plan so far",
         "those of its members",
-        "spmilp.registry:portfolio",
+        "spmilp.solvers.auto:Auto",
     ),
     "list": SolverDescription(
         "own; fused bands after Alwani et al., MICRO 2016",
@@ -186,15 +186,6 @@ _TABLE: dict[str, SolverDescription] = {
 
 Words in capitals stand for others: ``milp:NAME``.
 """
-
-
-def portfolio() -> Solver:
-    """Return the portfolio with its first member of another room."""
-    from spmilp.solvers.auto import Auto, Member
-
-    return Auto(
-        starts=(Member(name="stream", until=0.4, make=lambda options: _TABLE["stream"].make()),)
-    )
 
 
 def milp(backend: str) -> Solver:

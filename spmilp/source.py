@@ -88,8 +88,6 @@ class NetworkSource:
         how = TileOptions(
             how=options.tiles,
             justifies=options.solver == DEFAULT_SOLVER,
-            on_warning=warn,
-            workers=watch.workers,
             period=(options.period or 1)
             if self.streams and options.solver == DEFAULT_SOLVER
             else None,

@@ -109,7 +109,6 @@ WAYS: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
     "u8u8_operators": (static, OPERATORS | {"kinds": "UInt8 UInt8"}),
     "dynamic_s8": (quantize_dynamic, {"weight_type": QuantType.QInt8}),
     "dynamic_u8_channels": (quantize_dynamic, CHANNELS | {"weight_type": QuantType.QUInt8}),
-    "4_bits": (few_bits, {}),
     "4_bits_even_pairs": (few_bits, PAIRS | {"is_symmetric": True}),
     "float16": (halves, {}),
     "float16_inside": (halves, {"keep_io_types": True}),

@@ -127,7 +127,7 @@ def _is_lowerable(node: ir.Node) -> None:
     if node.domain == NCHWC:
         raise ValueError(
             "its layout is that of one processor; let onnxruntime save the model with "
-            "ORT_ENABLE_EXTENDED instead of all optimisations"
+            "ORT_ENABLE_BASIC instead of all optimisations"
         )
     if node.domain not in ("", "ai.onnx"):
         raise ValueError(

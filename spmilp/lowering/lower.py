@@ -1,9 +1,8 @@
 """A network, a machine and tilings become a problem: tasks, buffers, slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, product
 
 from spmilp.cached import cached
 from spmilp.errors import SpmilpError
@@ -39,23 +38,11 @@ class TileTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiledGroup:
-    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence.
-
-    Its ``waves`` are parts of the first axis, one computed after another; see :class:`Tiling`.
-    """
+    """A group and its tasks: tile by tile in row-major order, the parts of a tile in sequence."""
 
     group: Group
     grid: TileGrid
-    waves: int
     tasks: tuple[TileTask, ...]
-
-    def wave(self, number: int) -> "TiledGroup":
-        """Return it with the tasks whose tiles begin in one part of the first axis."""
-        if self.waves == 1:
-            return self
-        length = self.grid.axes[0][-1][1]
-        some = (one for one in self.tasks if one.box[0][0] * self.waves // length == number)
-        return replace(self, tasks=tuple(some))
 
 
 MOST_TASKS_KEPT = 400_000
@@ -98,7 +85,7 @@ def _cut(network: Network, group: Group, tiling: Tiling) -> TiledGroup:
         for box in grid.boxes()
         for number, part in enumerate(grid.parts)
     )
-    return TiledGroup(group=group, grid=grid, waves=tiling.waves, tasks=tasks)
+    return TiledGroup(group=group, grid=grid, tasks=tasks)
 
 
 @collector_paused()
@@ -115,9 +102,8 @@ def lower(
 
     Each output tile of a group is a task, or a chain of tasks that add up partial sums; the last of
     a chain applies what follows the anchor. Tasks come group by group, tile by tile in row-major
-    order; where tilings say so, successive groups take turns in waves. The scratch bytes of a task
-    are the workspace of its kernels. A task has no cycles on a kind of core whose memories are too
-    small for it, unless all are.
+    order. The scratch bytes of a task are the workspace of its kernels. A task has no cycles on a
+    kind of core whose memories are too small for it, unless all are.
 
     Parameters
     ----------
@@ -142,7 +128,7 @@ def lower(
         _store_what_is_computed(network, group, storage)
     slices = SliceTable(storage.buffers, limits)
     tasks: list[Task] = []
-    for group in _in_waves(groups):
+    for group in groups:
         for task in _tasks(network, machine.kinds, storage, slices, group, len(tasks)):
             go_on()
             tasks.append(task)
@@ -156,13 +142,6 @@ def lower(
         objective=objective,
         sources=sources,
     )
-
-
-def _in_waves(groups: list[TiledGroup]) -> Iterator[TiledGroup]:
-    """Yield the groups in the order of their tasks: those of equally many waves take turns."""
-    for waves, stretch in groupby(groups, lambda group: group.waves):
-        for wave, group in product(range(waves), stretch):
-            yield group.wave(wave)
 
 
 def _store_what_is_given(

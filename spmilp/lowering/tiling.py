@@ -23,33 +23,23 @@ class Tiling:
         Tiles along each axis of the group's output; at least 1 each, none for a scalar.
     parts
         Parts of the anchor's reduction; each tile is then a chain of that many partial sums.
-    waves
-        Successive groups of equally many waves compute one after another for the first part of
-        their first axis (the batch), then for the next part, and so on, as many times.
     """
 
     counts: tuple[int, ...]
     parts: int = 1
-    waves: int = 1
 
     def __post_init__(self) -> None:
-        if any(count < 1 for count in (*self.counts, self.parts, self.waves)):
+        if any(count < 1 for count in (*self.counts, self.parts)):
             raise ValueError(f"tiling {self.describe()}: counts must be positive")
-        if self.waves > 1 and (not self.counts or self.counts[0] % self.waves):
-            raise ValueError(
-                f"tiling {self.describe()}: {self.counts[:1]} tiles along the first axis in "
-                f"{self.waves} waves, expected a multiple"
-            )
 
     def with_count(self, axis: int, count: int) -> "Tiling":
         """Return it with another number of tiles along one axis."""
         return replace(self, counts=(*self.counts[:axis], count, *self.counts[axis + 1 :]))
 
     def describe(self) -> str:
-        """Return the counts for people: ``1x2x8x1``, ``/4`` for four parts, ``~2`` for waves."""
+        """Return the counts for people: ``1x2x8x1``, ``/4`` for four parts."""
         counts = "x".join(map(str, self.counts)) or "1"
-        parts = "" if self.parts == 1 else f"/{self.parts}"
-        return counts + parts + ("" if self.waves == 1 else f"~{self.waves}")
+        return counts + ("" if self.parts == 1 else f"/{self.parts}")
 
 
 Tilings = dict[int, Tiling]

@@ -32,12 +32,12 @@ scratchpad, buffers without a transfer straight between DRAM and scratchpad, tas
 not fit.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
+from itertools import product
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,19 +48,25 @@ from spmilp.solvers.base import SolverResult
 from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.exact.formulation.addresses import ConflictSet
 from spmilp.solvers.exact.formulation.candidates import CandidateResidency
-from spmilp.solvers.schedule.kernels.records import Ints, numbers
+from spmilp.solvers.schedule.kernels.records import NEVER, Ints, numbers
 from spmilp.solvers.schedule.orders import round_robin
 from spmilp.units import BufferIdx, CoreIdx, Cycles, MemoryIdx, SliceIdx, TaskIdx
 
-Event = tuple[MemoryIdx, int]
-"""A memory and a step at which something begins in it."""
-
-Charges = Counter[int]
+Charges: TypeAlias = Counter[int]
 """Cycles for which a resource is busy in a wave, by the position in a flat table. It has a row for
 each wave: first a column for each core, then one for each link."""
 
 HOMES = 4
 """Scratchpads that one buffer may have its home in, at most."""
+
+
+class Stay(NamedTuple):
+    """So many blocks are taken in a memory from one step to another, both included."""
+
+    memory: MemoryIdx
+    first: int
+    last: int
+    blocks: int
 
 
 class Fetch(NamedTuple):
@@ -77,7 +83,7 @@ class Choice:
     In its home, a scratchpad, it lies from its first to its last use, if it has one; there are
     fetches for each other scratchpad in which tasks read it. If it ``is_stored``, a copy goes to
     DRAM that does not go there whatever is chosen. ``places`` and ``cycles`` are its
-    :data:`Charges`; ``blocks`` are those that it takes in a memory at each event.
+    :data:`Charges`.
     """
 
     home: MemoryIdx | None
@@ -85,7 +91,7 @@ class Choice:
     is_stored: bool
     places: Ints
     cycles: Ints
-    blocks: Counter[Event]
+    stays: tuple[Stay, ...]
 
     @property
     def keeps(self) -> frozenset[MemoryIdx]:
@@ -102,9 +108,9 @@ class Accesses:
 
     The tasks are in ``order``; a step is a place in it. The table of waves has a ``width`` of
     columns, for cores and links. Whatever is chosen, ``base`` has the cycles for which each
-    resource is busy in each wave, and ``fixed`` the blocks of results and scratch. There are
-    choices for each buffer that tasks read; the first one is off chip. Once ``is_over`` says that
-    time is short, the buffers that are left stay off chip.
+    resource is busy in each wave, and ``fixed`` the blocks of results and scratch in each memory at
+    each step. There are choices for each buffer that tasks read; the first one is off chip. Once
+    ``is_over`` says that time is short, the buffers that are left stay off chip.
 
     Raises a ``NotTakenError`` if data cannot be moved in one transfer, or the streams of a task do
     not fit.
@@ -119,17 +125,20 @@ class Accesses:
         self._cores = len(machine.cores)
         self.width = self._cores + len(machine.links)
         self._use = cache(self._use_of)
-        self._reads = self._all_reads()
-        self._events = self._all_events()
+        reads: dict[BufferIdx, dict[MemoryIdx, list[int]]] = defaultdict(dict)
+        for number, task in enumerate(self.order):
+            for buffer in set(map(setting.buffer_of, problem.tasks[task].reads)):
+                reads[buffer].setdefault(setting.memories[task], []).append(number)
+        self._reads = dict(sorted(reads.items()))
         self.base = np.zeros((1 + max(self._waves), self.width), np.int64)
-        self.fixed = Counter[Event]()
+        self.fixed = np.zeros((len(machine.memories), len(self.order)), np.int64)
         self._add_fixed()
         self.choices = {buffer: self._choices(buffer, is_over()) for buffer in self._reads}
         used = self.fixed.copy()
         for off_chip, *_ in self.choices.values():
-            used.update(off_chip.blocks)
-        for (_, step), blocks in used.items():
-            setting.demand_room("cdm", self.order[step], blocks)
+            add_stays(used, off_chip, 1)
+        for step, task in enumerate(self.order):
+            setting.demand_room("cdm", task, int(used[setting.memories[task], step]))
 
     def users(self, buffer: BufferIdx) -> list[MemoryIdx]:
         """Return the scratchpads in which tasks write or read a buffer."""
@@ -160,81 +169,45 @@ class Accesses:
         way = self.setting.way(slice_, holder, at, to)
         return way is not None and self.setting.tables.fits(slice_, to)
 
-    def _all_reads(self) -> dict[BufferIdx, dict[MemoryIdx, list[int]]]:
-        """Return for each buffer the steps that read it, by the memory in which they run."""
-        found: dict[BufferIdx, dict[MemoryIdx, list[int]]] = defaultdict(dict)
-        for number, task in enumerate(self.order):
-            memory = self.setting.memories[task]
-            for buffer in set(map(self.setting.buffer_of, self.setting.problem.tasks[task].reads)):
-                found[buffer].setdefault(memory, []).append(number)
-        return dict(sorted(found.items()))
-
-    def _all_events(self) -> dict[MemoryIdx, list[int]]:
-        events: dict[MemoryIdx, set[int]] = defaultdict(set)
-        for number, task in enumerate(self.order):
-            events[self.setting.memories[task]].add(number)
-        for buffer in self._reads:
-            for memory in self._home_memories(buffer):
-                events[memory].add(self._life(buffer)[0])
-        return {memory: sorted(steps) for memory, steps in events.items()}
-
     def _written_in(self, buffer: BufferIdx) -> MemoryIdx | None:
         writer = self.setting.tables.writers[buffer]
         return None if writer is None else self.setting.memories[writer]
 
-    def _life(self, buffer: BufferIdx) -> tuple[int, int]:
-        """Return the steps of the writer, or of the first reader, and of the last reader."""
-        uses = [step for steps in self._reads[buffer].values() for step in steps]
-        writer = self.setting.tables.writers[buffer]
-        return min(uses) if writer is None else self._step_of[writer], max(uses)
-
-    def _home_memories(self, buffer: BufferIdx) -> list[MemoryIdx]:
+    def _homes(self, buffer: BufferIdx) -> list[MemoryIdx]:
         """Return scratchpads of those who use it; of many some, evenly chosen."""
         users, written = self.users(buffer), self._written_in(buffer)
         if len(users) > HOMES:
             # Other ones for the next buffer, so that not all meet at the same scratchpads.
             places = (i * len(users) // HOMES + buffer for i in range(HOMES))
-            chosen = {users[place % len(users)] for place in places}
-            return sorted(chosen if written is None else {*chosen, written})
-        return users
+            some = {users[place % len(users)] for place in places}
+            users = sorted(some if written is None else {*some, written})
+        source = self.setting.dram if written is None else written
+        return [m for m in users if m == written or self._can_move(buffer, buffer, source, m)]
 
     def _add_fixed(self) -> None:
         """Add what every choice has: work, stores of outputs, blocks of results and scratch."""
         setting, busy = self.setting, Charges()
-        for number, index in enumerate(self.order):
+        for step, index in enumerate(self.order):
             task, memory = setting.problem.tasks[index], setting.memories[index]
             busy[self._waves[index] * self.width + setting.cores[index]] += setting.cycles(index)
-            room = setting.tables.blocks(task.scratch, memory)
+            self.fixed[memory, step] = setting.tables.blocks(task.scratch, memory)
             for written in task.writes:
-                room += setting.tables.blocks_of(written, memory)
+                self.fixed[memory, step] += setting.tables.blocks_of(written, memory)
                 if setting.problem.buffers[written].ends_in is not None:
                     busy.update(self._charges(written, written, (memory, setting.dram), index))
-            self.fixed[memory, number] = room
         self.base.reshape(-1)[list(busy.keys())] += list(busy.values())
 
     def _choices(self, buffer: BufferIdx, stays_off_chip: bool) -> tuple[Choice, ...]:
         """Return everything off chip, then what each home and each way to fetch make of it."""
-        dram = self.setting.dram
-        found = {}
-        for home in (None, *([] if stays_off_chip else self._home_memories(buffer))):
-            if home is not None and not self._can_have_home(buffer, home):
-                continue
-            source = dram if home is None else home
-            for once in (False, True)[: 1 if stays_off_chip else 2]:
-                fetches = {
-                    memory: self._fetch(buffer, memory, source, once)
-                    for memory in self._reads[buffer]
-                    if memory != home
-                }
-                key = (home, *fetches.values())
-                if key not in found:
-                    found[key] = self._choice(buffer, home, fetches)
+        homes = [None, *([] if stays_off_chip else self._homes(buffer))]
+        found = dict[object, Choice]()
+        for home, once in product(homes, (False, True)[: 1 if stays_off_chip else 2]):
+            source = self.setting.dram if home is None else home
+            others = (memory for memory in self._reads[buffer] if memory != home)
+            fetches = {memory: self._fetch(buffer, memory, source, once) for memory in others}
+            if (key := (home, *fetches.values())) not in found:
+                found[key] = self._choice(buffer, home, fetches)
         return tuple(found.values())
-
-    def _can_have_home(self, buffer: BufferIdx, memory: MemoryIdx) -> bool:
-        written = self._written_in(buffer)
-        source = self.setting.dram if written is None else written
-        return source == memory or self._can_move(buffer, buffer, source, memory)
 
     def _fetch(self, buffer: BufferIdx, memory: MemoryIdx, source: MemoryIdx, once: bool) -> Fetch:
         """Return how tasks in a memory get a buffer: as wanted, else in another way."""
@@ -251,13 +224,12 @@ class Accesses:
     def _choice(
         self, buffer: BufferIdx, home: MemoryIdx | None, fetches: Mapping[MemoryIdx, Fetch]
     ) -> Choice:
-        busy, blocks = Charges(), Counter[Event]()
         uses = [self._use(buffer, memory, fetch) for memory, fetch in fetches.items()]
-        if home is not None:
-            uses.append(self._use(buffer, home, None))
+        uses += [] if home is None else [self._use(buffer, home, None)]
+        busy, stays = Charges(), list[Stay]()
         for charges, taken in uses:
             busy.update(charges)
-            blocks.update(taken)
+            stays += taken
         dram, origin = self.setting.dram, self.setting.problem.buffers[buffer]
         is_read_there = any(fetch.source == dram for fetch in fetches.values())
         is_stored = is_read_there and origin.starts_in is None and origin.ends_in is None
@@ -271,44 +243,40 @@ class Accesses:
             is_stored=is_stored,
             places=numbers(busy.keys()),
             cycles=numbers(busy.values()),
-            blocks=blocks,
+            stays=tuple(stays),
         )
 
     def _use_of(
         self, buffer: BufferIdx, memory: MemoryIdx, fetch: Fetch | None
-    ) -> tuple[Charges, Counter[Event]]:
+    ) -> tuple[Charges, list[Stay]]:
         """Return what it takes to fetch a buffer to a memory; ``None``: to have its home there."""
+        size = self.setting.tables.blocks_of(buffer, memory)
         if fetch is None:
-            return self._home(buffer, memory)
+            return self._home(buffer, memory, size)
         steps, ends = self._reads[buffer][memory], (fetch.source, memory)
         if fetch.once:
             charges = self._charges(buffer, buffer, ends, self.order[steps[0]])
-            return charges, self._stay(buffer, memory, steps[0], steps[-1])
-        charges, blocks = Charges(), Counter[Event]()
+            return charges, [Stay(memory, steps[0], steps[-1], size)]
+        charges, stays = Charges(), list[Stay]()
         for step in steps:
             slices = self.streamed(step, buffer, fetch.source) or {}
             for one in dict.fromkeys(slices.values()):
                 charges.update(self._charges(one, buffer, ends, self.order[step]))
-                blocks[memory, step] += self.setting.tables.blocks_of(one, memory)
-        return charges, blocks
+                stays.append(Stay(memory, step, step, self.setting.tables.blocks_of(one, memory)))
+        return charges, stays
 
-    def _home(self, buffer: BufferIdx, memory: MemoryIdx) -> tuple[Charges, Counter[Event]]:
-        (first, last), written = self._life(buffer), self._written_in(buffer)
-        blocks = self._stay(buffer, memory, first, last)
-        if written == memory:
-            del blocks[memory, first]
-            return Charges(), blocks
+    def _home(self, buffer: BufferIdx, memory: MemoryIdx, size: int) -> tuple[Charges, list[Stay]]:
+        uses = [step for steps in self._reads[buffer].values() for step in steps]
+        writer, written = self.setting.tables.writers[buffer], self._written_in(buffer)
+        first = min(uses) if writer is None else self._step_of[writer]
+        if written == memory:  # the result itself is fixed
+            return Charges(), [Stay(memory, first + 1, max(uses), size)]
         source, core = written, None
         if source is None:
             cores = self.setting.problem.machine.cores
             source, core = self.setting.dram, next(c.index for c in cores if c.memory == memory)
-        return self._charges(buffer, buffer, (source, memory), self.order[first], core), blocks
-
-    def _stay(self, buffer: BufferIdx, memory: MemoryIdx, first: int, last: int) -> Counter[Event]:
-        events = self._events[memory]
-        size = self.setting.tables.blocks_of(buffer, memory)
-        stay = events[bisect_left(events, first) : bisect_right(events, last)]
-        return Counter({(memory, step): size for step in stay})
+        charges = self._charges(buffer, buffer, (source, memory), self.order[first], core)
+        return charges, [Stay(memory, first, max(uses), size)]
 
     def _charges(
         self,
@@ -329,18 +297,24 @@ class Accesses:
         return found
 
 
+def add_stays(used: Ints, choice: Choice, sign: int) -> None:
+    """Add the blocks of a choice to those in use, or take them away with ``sign`` -1."""
+    for one in choice.stays:
+        used[one.memory, one.first : one.last + 1] += sign * one.blocks
+
+
 class Improvement:
     """A choice for each buffer, and what others gain; at first everything is off chip."""
 
     def __init__(self, accesses: Accesses) -> None:
-        self._capacity = accesses.setting.tables.capacity
+        some = accesses.setting.tables.capacity
+        self._capacity = numbers(NEVER if blocks is None else blocks for blocks in some)
         self._width = accesses.width
         self._busy = accesses.base.copy()
         self._used = accesses.fixed.copy()
         self.chosen = {buffer: choices[0] for buffer, choices in accesses.choices.items()}
         for choice in self.chosen.values():
-            self._busy.reshape(-1)[choice.places] += choice.cycles
-            self._used.update(choice.blocks)
+            self._take(choice, 1)
 
     def run(self, given: Mapping[BufferIdx, Iterable[Choice]], is_over: Callable[[], bool]) -> None:
         """Give each buffer the best of its choices, round by round, until none gains."""
@@ -353,9 +327,8 @@ class Improvement:
                 now = self.chosen[buffer]
                 best = max(some, key=partial(self._worth, now))
                 if self._worth(now, best) > 0.0:
-                    self._busy.reshape(-1)[now.places] -= now.cycles
-                    self._busy.reshape(-1)[best.places] += best.cycles
-                    self._used.update(_more_blocks(now, best))
+                    self._take(now, -1)
+                    self._take(best, 1)
                     self.chosen[buffer] = best
                     gains = True
 
@@ -363,11 +336,25 @@ class Improvement:
         """Return the cycles of all waves: each as long as its busiest core, or link."""
         return int(self._busy.max(axis=1).sum())
 
+    def _take(self, choice: Choice, sign: int) -> None:
+        self._busy.reshape(-1)[choice.places] += sign * choice.cycles
+        add_stays(self._used, choice, sign)
+
     def _worth(self, now: Choice, other: Choice) -> float:
         """Return the cycles that a choice gains for each more block; 0 where it has no room."""
         gain = self._gain(now, other)
-        more = _more_blocks(now, other) if gain > 0 else {}
-        return gain / max(1, *more.values(), 1) if gain > 0 and self._has_room(more) else 0.0
+        if gain <= 0:
+            return 0.0
+        memories = [*{one.memory for one in (*now.stays, *other.stays)}]
+        before = self._used[memories]
+        add_stays(self._used, now, -1)
+        add_stays(self._used, other, 1)
+        after = self._used[memories]
+        self._used[memories] = before
+        is_more = after > before
+        if (is_more & (after > self._capacity[memories, np.newaxis])).any():
+            return 0.0
+        return gain / max(1, int((after - before).max(initial=0)))
 
     def _gain(self, now: Choice, other: Choice) -> Cycles:
         """Return the cycles that a choice saves."""
@@ -378,20 +365,6 @@ class Improvement:
         cycles = np.concatenate([-now.cycles, other.cycles])
         np.add.at(rows.reshape(-1), row * self._width + places % self._width, cycles)
         return int(before - rows.max(axis=1).sum())
-
-    def _has_room(self, more: Mapping[Event, int]) -> bool:
-        return all(
-            blocks <= 0
-            or (limit := self._capacity[event[0]]) is None
-            or self._used[event] + blocks <= limit
-            for event, blocks in more.items()
-        )
-
-
-def _more_blocks(now: Choice, other: Choice) -> Counter[Event]:
-    more = other.blocks.copy()
-    more.subtract(now.blocks)
-    return more
 
 
 SHARE_OF_CHOICES = 0.35

@@ -1,6 +1,6 @@
 """The portfolio behind ``--solver auto``: which solvers a problem gets, in turn, for how long."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spmilp.bounds.best import Bound
@@ -38,10 +38,6 @@ class Strategy:
         For a member, besides what it needs before it can search; with less CP-SAT finds nothing.
     passes
         Of the list scheduler: about as long a member takes before it can search.
-    until_starts
-        Share by which the first member has ended where others bring starts.
-    most_for_starts
-        Tasks: of more, a population of schedules takes too long.
     """
 
     small_for_makespan: int = 150
@@ -49,8 +45,6 @@ class Strategy:
     without_limit: float = 5.0
     least_seconds: float = 0.5
     passes: int = 3
-    until_starts: float = 0.2
-    most_for_starts: int = 3_000
 
 
 STRATEGY = Strategy()
@@ -145,15 +139,11 @@ class Auto(Solver):
     of them, nor than a valid hint. A time limit is shared out (:func:`members_for`); what a member
     leaves of its share goes to the next ones. Without one each works to its own end. All share one
     context, so that none computes again what another has found out about the problem. The others go
-    on without a member that fails; a warning says so in the end. ``starts`` are members that only
-    bring plans to begin with, behind the first one (:func:`is_for_starts`).
+    on without a member that fails; a warning says so in the end.
     """
 
     name = "auto"
     keeps = frozenset(PinKind)
-
-    def __init__(self, starts: Sequence[Member] = ()) -> None:
-        self._starts = tuple(starts)
 
     def search(self, context: SearchContext) -> SolverResult:
         """Return the best plan found.
@@ -167,7 +157,7 @@ class Auto(Solver):
         result: SolverResult | None = None
         failures: list[tuple[Member, Exception]] = []
         context.reserve_for(hint, seconds_to_bend(context, hint))
-        for member in self._members(context.problem):
+        for member in members_for(context.problem):
             own = _context_of(member, context, result)
             if own is None:
                 break
@@ -195,14 +185,6 @@ class Auto(Solver):
             context.options.on_warning(_without(member, failure))
         return _bending_well(context, _or_the_hint(context, result))
 
-    def _members(self, problem: Problem) -> tuple[Member, ...]:
-        members = members_for(problem)
-        if not self._starts or not is_for_starts(problem):
-            return members
-        first = Member(name="search", until=STRATEGY.until_starts, make=_MAKERS["search"])
-        rest = (member for member in members if member.name != "search")
-        return (first, *self._starts, *rest)
-
 
 def _without(member: Member, error: Exception) -> str:
     """Say that a member has failed, and why."""
@@ -210,20 +192,6 @@ def _without(member: Member, error: Exception) -> str:
     if not isinstance(error, SpmilpError):
         said = f"{type(error).__name__}: {said}; please report it with the problem"
     return f"auto went on without {member.name}, which failed: {said}"
-
-
-def is_for_starts(problem: Problem) -> bool:
-    """Say whether plans of other solvers are worth their time as starts.
-
-    They are where cores differ and problems are too large for the exact solver: restarts move
-    tasks from core to core, and layers as a whole belong to some of them.
-    """
-    return (
-        problem.objective.first is Quantity.MAKESPAN
-        and STRATEGY.small_for_makespan < len(problem.tasks) <= STRATEGY.most_for_starts
-        and len({core.kind for core in problem.machine.cores}) > 1
-        and not problem.pins.kinds()
-    )
 
 
 def _context_of(

@@ -13,7 +13,6 @@
     estimate         cycles of a group
     operand_traffic  bytes that memories take in of one operand
     pieces           how many pieces of operands tasks read, and the bytes that they need with these
-    waves            a batch part by part
     residence        tensors expected to stay in scratchpads
     fused            bands of operators, for results that do not
 

@@ -1,6 +1,5 @@
 """How tile sizes are chosen: at first sight, by a search, as SMAUG does; and what time allows."""
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,10 +9,8 @@ from spmilp.errors import DoesNotFitError, SpmilpError
 from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.problem import Problem
-from spmilp.processes import Helpers
 from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.schedule.portfolio import EVALUATION_RULES, schedules_by
-from spmilp.tile_selection.ahead import Ahead, prepare
 from spmilp.tile_selection.coarse import (
     MOST_PIECES_EVER,
     CoarseTilings,
@@ -41,7 +38,6 @@ def choose_tiles(
     *,
     known: TiledProblem | None = None,
     start: Tilings | None = None,
-    helpers: Helpers | None = None,
 ) -> TiledProblem:
     """Choose tile sizes and lower to a problem, with a plan where the choice rests on one.
 
@@ -58,8 +54,6 @@ def choose_tiles(
         A problem with a plan, which is the answer unless something better is found.
     start
         Tilings to evaluate before those of the first choice.
-    helpers
-        Processes that help; they are started here where options and time allow.
 
     Raises
     ------
@@ -75,11 +69,6 @@ def choose_tiles(
     if options.how is Tiles.SMAUG:
         return TiledProblem(problem=smaug_problem(subject))
     searches = options.how is Tiles.SEARCH
-    gets_help = searches and options.workers > 1 and clock.has_seconds(SEARCH.worth_helpers)
-    if gets_help and helpers is None:
-        known_there = pickle.dumps(subject), options.justifies
-        with Helpers(options.workers - 1, prepare, *known_there) as helpers:
-            return choose_tiles(subject, options, clock, known=known, start=start, helpers=helpers)
     has_hint = known is not None or start is not None
     quickest = CoarseTilings(subject.network, subject.machine)
     try:
@@ -100,7 +89,7 @@ def choose_tiles(
         return replace(known, interrupted=True)
     if searches or has_hint:
         limits = options if searches else TileOptions(problems=1 if start is None else 2)
-        found = search_tilings(first, limits, known, clock, starts, helpers)
+        found = search_tilings(first, limits, known, clock, starts)
         if searches and options.period is not None and not found.interrupted:
             return tiles_for_streams(first, options, found, clock)
         is_quick = known is not None and found.problem is known.problem
@@ -202,7 +191,6 @@ def search_tilings(
     known: TiledProblem | None = None,
     clock: Clock | None = None,
     starts: Sequence[Tilings] = (),
-    helpers: Helpers | None = None,
 ) -> TiledProblem:
     """Return a problem with tilings that are evaluated to be at least as good as the first ones.
 
@@ -213,16 +201,12 @@ def search_tilings(
     counts = PieceCounts(first.subject.network, first.subject.machine)
     evaluation = Evaluation(counts, options, known, clock or Clock(None))
     first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
-    ahead = None
-    if helpers is not None:
-        ahead = Ahead(helpers, first.lower, evaluation, options.on_warning)
     trials = Trials(
         first.lower,
         evaluation.value_of,
         options.problems,
         evaluation.is_over,
         evaluation.affords,
-        ahead,
     )
     try:
         tilings = refine_tilings(first, trials, starts, evaluation.delays)

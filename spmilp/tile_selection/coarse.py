@@ -361,17 +361,15 @@ def tilings_that_fit(
 def nearby(model: GroupModel, own: Tiling) -> Iterator[Tiling]:
     """Yield tilings with twice or half as many parts of the reduction, or tiles along an axis.
 
-    Tiles along one axis may be doubled while those along another are halved. The first axis stays
-    as it is where waves cut it.
+    Tiles along one axis may be doubled while those along another are halved.
     """
     for parts in (min(2 * own.parts, model.reduction), max(1, own.parts // 2)):
         yield replace(own, parts=parts)
-    axes = [axis for axis in model.axes_to_cut if axis > 0 or own.waves == 1]
-    for axis in axes:
+    for axis in model.axes_to_cut:
         more = own.with_count(axis, min(2 * own.counts[axis], model.shape[axis]))
         yield more
         yield own.with_count(axis, max(1, own.counts[axis] // 2))
-        for other in axes:
+        for other in model.axes_to_cut:
             if other != axis and own.counts[other] > 1:
                 yield more.with_count(other, own.counts[other] // 2)
 

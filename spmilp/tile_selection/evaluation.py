@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
 
 from spmilp.lowering.tiling import Tilings
 from spmilp.problem.objective import Quantity
@@ -29,7 +28,7 @@ from spmilp.units import Cycles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What new problems are compared with; it is small, for other processes are told of it.
+    """What new problems are compared with.
 
     ``best`` is the worth of the shortest plan, or of a schedule while there is no plan; ``seconds``
     what its schedule took to make. ``promising`` is the worth of the tilings that are worth most,
@@ -49,19 +48,6 @@ class Findings:
     least: Mapping[Rule, int] = field(default_factory=dict)
 
 
-class Outcome(NamedTuple):
-    """What tilings are worth, ``None`` without a plan, and the tasks of all schedules made.
-
-    The rest is what is new, and ``None`` where all is as before; see :class:`Evaluation`.
-    """
-
-    worth: Worth | None
-    tasks: int = 0
-    findings: Findings | None = None
-    best: TiledProblem | None = None
-    promising: TiledProblem | None = None
-
-
 class Evaluation:
     """Evaluates the problems of a search, and keeps the best one and its plan.
 
@@ -78,7 +64,7 @@ class Evaluation:
     findings
         What it has found so far.
     best
-        The shortest plan so far, or the schedule of one; ``None`` for that of another process.
+        The shortest plan so far, or the schedule of one.
     promising
         The tilings that are worth most, with their plan.
     interrupted
@@ -101,7 +87,6 @@ class Evaluation:
         self._said = None if known is None else known.value
         self._is_opened = False
         self._seconds_of_last = 0.0
-        self._is_silent = False
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
@@ -146,28 +131,6 @@ class Evaluation:
                 raise
             self.interrupted = True
             return None if best is None else best.worth
-
-    def outcome_of(self, problem: Problem) -> Outcome:
-        """Return what a problem is worth, and leave all as it is until that is taken."""
-        before, left = (self.findings, self.best, self.promising), self._left
-        self._is_silent = True
-        try:
-            worth, tasks = self.value_of(problem), left - self._left
-            now = zip((self.findings, self.best, self.promising), before, strict=True)
-            news: Iterator[Any] = (None if new is old else new for new, old in now)
-            return Outcome(worth, tasks, *news)
-        finally:
-            (self.findings, self.best, self.promising), self._left = before, left
-            self._is_silent = False
-
-    def take(self, outcome: Outcome) -> None:
-        """Learn what was found elsewhere, or in advance, from the same findings as there are."""
-        self._left -= outcome.tasks
-        self.findings = outcome.findings or self.findings
-        self.promising = outcome.promising or self.promising
-        if outcome.best is not None:
-            self.best = outcome.best
-            self._tell_of(outcome.best)
 
     def finish(self) -> TiledProblem | None:
         """Return the shortest plan; ``None`` where there is no schedule."""
@@ -326,7 +289,7 @@ class Evaluation:
     def _tell_of(self, best: TiledProblem) -> None:
         value = best.value
         is_news = self._said is None or (value is not None and value < self._said)
-        if value is not None and best.has_plan and is_news and not self._is_silent:
+        if value is not None and best.has_plan and is_news:
             self._said = value
             self._options.on_better(value, len(best.problem.tasks))
 

@@ -1,7 +1,6 @@
 """A first choice of tilings: jointly along the network, by the estimate."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -23,7 +22,6 @@ from spmilp.tile_selection.coarse import tilings_that_fit
 from spmilp.tile_selection.estimate import DEFAULT_PARAMETERS, CostParameters, Estimator, Source
 from spmilp.tile_selection.group_model import GroupModel, GroupModels
 from spmilp.tile_selection.residence import expected_residence
-from spmilp.tile_selection.waves import in_waves, parts_of_batch, waves_of_groups
 from spmilp.units import Bytes
 
 MOST_PROFILES = 16
@@ -315,14 +313,14 @@ class FirstChoice:
 
     Parameters
     ----------
-    spaces
-        The candidates by the number of waves in which groups compute.
+    space
+        The candidates.
     problem
         What the tilings make.
     """
 
     subject: NetworkOnMachine
-    spaces: Mapping[int, CandidateSpace]
+    space: CandidateSpace
     tilings: Tilings
     problem: Problem
 
@@ -331,22 +329,15 @@ class FirstChoice:
         return self.problem if tilings == self.tilings else self.subject.lower(tilings)
 
     def cycles_of(self, tilings: Tilings) -> float:
-        """Return about how many cycles the network takes with some tilings, not in waves."""
-        return sum(cycles_of_groups(self.spaces[1], self.spaces[1].profiles_of(tilings)))
+        """Return about how many cycles the network takes with some tilings."""
+        return sum(cycles_of_groups(self.space, self.space.profiles_of(tilings)))
 
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""
         try:
-            spaces = {n: one.with_parameters(parameters) for n, one in self.spaces.items()}
-            return _choice_among(self.subject, spaces)
+            return _choice_among(self.subject, self.space.with_parameters(parameters))
         except DoesNotFitError:
             return None
-
-    def in_equal_waves(self) -> Iterator["FirstChoice"]:
-        """Yield choices in which all groups compute in equally many waves."""
-        for number, space in self.spaces.items() if len(self.spaces) > 1 else ():
-            with suppress(DoesNotFitError):
-                yield replace(_choice_among(self.subject, {number: space}), spaces=self.spaces)
 
 
 def choose_tilings(network: Network, machine: Machine) -> Tilings:
@@ -369,9 +360,8 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     successive groups get tilings that match where that pays. This takes groups to run one after
     another.
 
-    Of a batch that is too large for the scratchpads, parts are considered as well, and groups may
-    compute in waves (:mod:`spmilp.tile_selection.waves`). Where tasks of the problem turn out not
-    to fit, because operands come in many pieces, their groups are cut anew.
+    Where tasks of the problem turn out not to fit, because operands come in many pieces, their
+    groups are cut anew.
 
     Raises
     ------
@@ -382,28 +372,21 @@ def first_choice_of(subject: NetworkOnMachine) -> FirstChoice:
     DoesNotFitError
         If a group's smallest tile fits no scratchpad, or no tiles are found that do.
     """
-    machine = subject.machine
-    parts = parts_of_batch(subject.network, machine_rates(machine))
-    spaces = {n: CandidateSpace(part, machine, subject.go_on) for n, part in parts.items()}
+    space = CandidateSpace(subject.network, subject.machine, subject.go_on)
     try:
-        return _choice_among(subject, spaces)
+        return _choice_among(subject, space)
     except DoesNotFitError as error:
         if error.is_proven:
             raise
     # Other tiles to cut anew, from candidates that may fill memories whole.
-    whole = replace(DEFAULT_PARAMETERS, room=1.0)
-    return _choice_among(subject, {n: one.with_parameters(whole) for n, one in spaces.items()})
+    whole = space.with_parameters(replace(DEFAULT_PARAMETERS, room=1.0))
+    return _choice_among(subject, whole)
 
 
-def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace]) -> FirstChoice:
-    """Choose from candidates, by the number of waves."""
-    chosen = {number: choose(space) for number, space in spaces.items()}
-    cycles = {number: cycles_of_groups(space, chosen[number]) for number, space in spaces.items()}
-    waves = waves_of_groups(subject.network, machine_rates(subject.machine), cycles)
-    tilings = {
-        index: in_waves(chosen[number][index].candidate.tiling, number)
-        for index, number in enumerate(waves)
-    } | subject.pinned
+def _choice_among(subject: NetworkOnMachine, space: CandidateSpace) -> FirstChoice:
+    """Choose from candidates."""
+    chosen = choose(space).items()
+    tilings = {index: one.candidate.tiling for index, one in chosen} | subject.pinned
     problem = subject.lower(tilings)
     too_large = groups_that_do_not_fit(problem)
     for index, tiling in subject.pinned.items():
@@ -421,4 +404,4 @@ def _choice_among(subject: NetworkOnMachine, spaces: Mapping[int, CandidateSpace
             fixed=subject.pinned,
             go_on=subject.go_on,
         )
-    return FirstChoice(subject=subject, spaces=spaces, tilings=tilings, problem=problem)
+    return FirstChoice(subject=subject, space=space, tilings=tilings, problem=problem)

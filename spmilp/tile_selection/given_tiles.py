@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import groupby
 
 from spmilp.errors import PinError, SpmilpError
 from spmilp.frontend.graph import Group, Network
@@ -73,13 +72,10 @@ def tilings_of(problem: Problem, network: Network) -> Tilings:
     SpmilpError
         If the tasks are not tiles of just these groups.
     """
-    tiles, turns = _tiles_of(problem)
+    tiles = _tiles_of(problem)
     for name in tiles.keys() - {group.name for group in network.groups}:
         raise SpmilpError(f"it has tasks of {name or 'no operator'}, which the model has not")
-    return {
-        group.index: _tiling(group, tiles[group.name], network, turns[group.name])
-        for group in network.groups
-    }
+    return {group.index: _tiling(group, tiles[group.name], network) for group in network.groups}
 
 
 def tilings_still_there(problem: Problem, network: Network) -> Tilings:
@@ -87,34 +83,28 @@ def tilings_still_there(problem: Problem, network: Network) -> Tilings:
 
     Groups are the same if they have the same name and the same shape of output.
     """
-    tiles, turns = _tiles_of(problem)
+    tiles = _tiles_of(problem)
     found: Tilings = {}
     for group in network.groups:
         boxes = (tile.box for tile in tiles[group.name])
         ends = tuple(max(end for _, end in axis) for axis in zip(*boxes, strict=False))
         if ends == network.tensors[group.output].shape:
             with suppress(SpmilpError):
-                found[group.index] = _tiling(group, tiles[group.name], network, turns[group.name])
+                found[group.index] = _tiling(group, tiles[group.name], network)
     return found
 
 
-def _tiles_of(problem: Problem) -> tuple[dict[str, list[Tile]], dict[str, int]]:
-    """Return the tiles of each group by its name, and in how many runs of tasks they come."""
+def _tiles_of(problem: Problem) -> dict[str, list[Tile]]:
+    """Return the tiles of each group by its name; tasks without one are those of no group, ""."""
     tiles: dict[str, list[Tile]] = defaultdict(list)
-    turns: dict[str, int] = defaultdict(int)
-    for name, tasks in groupby(problem.tasks, lambda task: task.tile.of if task.tile else ""):
-        tiles[name] += [task.tile for task in tasks if task.tile is not None]
-        turns[name] += 1
-    return tiles, turns
+    for task in problem.tasks:
+        tiles[task.tile.of if task.tile else ""] += [task.tile] if task.tile else []
+    return tiles
 
 
-def _tiling(group: Group, tiles: Sequence[Tile], network: Network, turns: int) -> Tiling:
+def _tiling(group: Group, tiles: Sequence[Tile], network: Network) -> Tiling:
     shape, boxes = network.tensors[group.output].shape, [tile.box for tile in tiles]
     if not boxes or any(len(box) != len(shape) for box in boxes):
         raise SpmilpError(f"it has no tiles of {group.name}, whose shape is {shape}")
     counts = tuple(len(set(axis)) for axis in zip(*boxes, strict=True))
-    return Tiling(
-        counts=counts,
-        parts=len({tile.reduction for tile in tiles}),
-        waves=turns if counts and counts[0] % turns == 0 else 1,
-    )
+    return Tiling(counts=counts, parts=len({tile.reduction for tile in tiles}))

@@ -1,8 +1,7 @@
 """Better tilings by trying others, each once: the neighbourhoods of the search for tile sizes."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from math import inf
 
 from spmilp.formats import collector_paused
@@ -10,13 +9,11 @@ from spmilp.lowering.limits import groups_that_do_not_fit
 from spmilp.lowering.tiling import Tiling, Tilings
 from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import OutOfTimeError
-from spmilp.tile_selection.ahead import Ahead, key_of
 from spmilp.tile_selection.coarse import CoarseTilings, nearby
 from spmilp.tile_selection.estimate import ALTERNATIVES
 from spmilp.tile_selection.first_choice import CandidateSpace, FirstChoice
 from spmilp.tile_selection.fused import FusedBands
 from spmilp.tile_selection.tiled_problem import Worth
-from spmilp.tile_selection.waves import in_waves
 
 Evaluate = Callable[[Problem], Worth | None]
 """Gives what a problem is worth, for example a plan's makespan, then its traffic; less is better.
@@ -31,13 +28,12 @@ def refine_tilings(
 ) -> Tilings:
     """Improve tilings: in bands, by other estimates, then class of groups by class.
 
-    The first tilings are evaluated first, then a batch in equally many waves throughout, then the
-    tilings of the quickest plans (:mod:`spmilp.tile_selection.coarse`); with the best first ones,
-    bands where results do not fit (:mod:`spmilp.tile_selection.fused`); what estimates with very
-    different parameters choose, and all these with the bands that were better. From the best on,
-    class of like groups by class, those first that delay the plan most, all of its groups get one
-    of its candidates, or take a step from their own tiling (:func:`nearby`), until nothing is
-    better.
+    The first tilings are evaluated first, then the tilings of the quickest plans
+    (:mod:`spmilp.tile_selection.coarse`); with the first ones, bands where results do not fit
+    (:mod:`spmilp.tile_selection.fused`); what estimates with very different parameters choose, and
+    all these with the bands that were better. From the best on, class of like groups by class,
+    those first that delay the plan most, all of its groups get one of its candidates, or take a
+    step from their own tiling (:func:`nearby`), until nothing is better.
 
     An :class:`OutOfTimeError` or a ``MemoryError`` ends the search as the trials' end does, but
     passes on as long as no value is known. A ``KeyboardInterrupt`` always passes on: all else is to
@@ -81,8 +77,6 @@ class Trials:
     affords
         Asked before each problem is made whether its tilings can be evaluated; else they are
         left out.
-    ahead
-        Evaluates, in place of ``evaluate``, together with other processes.
     """
 
     def __init__(
@@ -92,13 +86,12 @@ class Trials:
         budget: int | None = None,
         is_over: Callable[[], bool] = lambda: False,
         affords: Callable[[Tilings], bool] = lambda tilings: True,
-        ahead: Ahead | None = None,
     ) -> None:
         self.best: Tilings = {}
         self.least: Worth | None = None
         self._lower, self._evaluate = lower, evaluate
         self._left = inf if budget is None else budget
-        self._is_over, self._affords, self._ahead = is_over, affords, ahead
+        self._is_over, self._affords = is_over, affords
         self._values: dict[tuple[Tiling, ...], Worth | None] = {}
 
     @property
@@ -106,45 +99,22 @@ class Trials:
         """Whether a limit is reached."""
         return self._left <= 0 or self._is_over()
 
-    def are_new(self, tilings: Tilings) -> bool:
-        """Return whether tilings have not been tried."""
-        return key_of(tilings) not in self._values
-
     def try_all(self, changes: Iterable[Tilings]) -> list[Tilings]:
         """Try changes of the best tilings until there are no more or it is over.
-
-        Where what follows depends on what is the best by then, an empty change stands before it.
 
         Returns
         -------
         list of Tilings
             Those that were tried.
         """
-        left, soon, tried = iter(changes), deque[Tilings](), list[Tilings]()
-        while not self.are_over:
-            while len(soon) <= self._depth and not (soon and not soon[-1]):
-                change = next(left, None)
-                if change is None:
-                    break
-                soon.append(change)
-            if not soon:
-                break
-            tried.append({**self.best, **soon.popleft()})
-            self.is_better(tried[-1], ({**self.best, **change} for change in soon))
+        left, tried = iter(changes), list[Tilings]()
+        while not self.are_over and (change := next(left, None)) is not None:
+            tried.append({**self.best, **change})
+            self.is_better(tried[-1])
         return tried
 
-    @property
-    def _depth(self) -> int:
-        return 0 if self._ahead is None or self.least is None else self._ahead.depth
-
-    def is_better(self, tilings: Tilings, after: Iterable[Tilings] = ()) -> bool:
-        """Evaluate tilings, and keep them if they are better than all before.
-
-        Parameters
-        ----------
-        after
-            What is likely to be tried next.
-        """
+    def is_better(self, tilings: Tilings) -> bool:
+        """Evaluate tilings, and keep them if they are better than all before."""
         key = key_of(tilings)
         if key in self._values or self.are_over:
             return False
@@ -152,17 +122,14 @@ class Trials:
         if self.least is not None and not self._affords(tilings):
             return False
         with collector_paused():
-            found = self._values[key] = self._worth_of(tilings, after)
+            found = self._values[key] = self._worth_of(tilings)
         self._left -= 1
         if found is None or (self.least is not None and found >= self.least):
             return False
         self.best, self.least = tilings, found
         return True
 
-    def _worth_of(self, tilings: Tilings, after: Iterable[Tilings]) -> Worth | None:
-        if self._ahead is not None:
-            soon = (one for one in islice(after, self._depth) if self.are_new(one))
-            return self._ahead.take(tilings, [one for one in soon if self._affords(one)])
+    def _worth_of(self, tilings: Tilings) -> Worth | None:
         problem = self._lower(tilings)
         return None if groups_that_do_not_fit(problem) else self._evaluate(problem)
 
@@ -187,7 +154,6 @@ class _Search:
         """Try tilings that are far apart, then what is near the best of them."""
         trials = self._trials
         trials.is_better(self._first.tilings)
-        trials.try_all(self._chosen(self._first.in_equal_waves()))
         first = trials.best
         quickest = CoarseTilings(self._network, self._machine)
         coarse = trials.try_all(sorted(quickest, key=self._first.cycles_of))
@@ -219,32 +185,32 @@ class _Search:
             yield choice.tilings
 
     def _nearby(self) -> Iterator[Tilings]:
-        """Yield the changes of each class of groups, each behind a change of nothing.
+        """Yield the changes of each class of groups.
 
         These are what estimates compare, the most promising first, and steps from its own tiling.
         """
         for members in self._classes():
-            yield {}
             group, own = self._network.groups[members[0]], self._trials.best[members[0]]
-            profiles = self._space(own.waves).profiles(group)
-            found = (in_waves(one.candidate.tiling, own.waves) for one in profiles)
-            for tiling in chain(found, nearby(self._space(1).models.model(group), own)):
+            space = self._space()
+            found = (one.candidate.tiling for one in space.profiles(group))
+            for tiling in chain(found, nearby(space.models.model(group), own)):
                 yield dict.fromkeys(members, tiling)
 
     def _classes(self) -> list[list[int]]:
         """Return the groups that are alike, those first that delay the plan most."""
         members: dict[Hashable, list[int]] = {}
         for group in self._network.groups:
-            waves = self._trials.best[group.index].waves
-            kind = waves, self._space(waves).class_of(group)
-            members.setdefault(kind, []).append(group.index)
+            members.setdefault(self._space().class_of(group), []).append(group.index)
         names, delays = [group.name for group in self._network.groups], self._delays()
         return sorted(
             members.values(), key=lambda some: -sum(delays.get(names[one], 0) for one in some)
         )
 
-    def _space(self, waves: int) -> CandidateSpace:
+    def _space(self) -> CandidateSpace:
         """Return the candidates that the estimate compared whose choice was the best."""
-        best = min(self._choices, key=lambda one: self._trials.value_of(one.tilings))
-        spaces = best.spaces
-        return spaces.get(waves, spaces[1])
+        return min(self._choices, key=lambda one: self._trials.value_of(one.tilings)).space
+
+
+def key_of(tilings: Tilings) -> tuple[Tiling, ...]:
+    """Return what is equal for equal tilings of all groups."""
+    return tuple(tilings[index] for index in sorted(tilings))

@@ -4,7 +4,6 @@ Where a number was measured, ``benchmarks/notes/tiles.md`` says how and on what,
 here.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -63,8 +62,6 @@ class SearchSettings:
         that takes long, only those that are shorter.
     seconds_to_open
         A justification that takes less is *soon* made.
-    worth_helpers
-        Seconds of a time limit from which on other processes help: to start they take one or two.
     times_as_long, least_seconds
         Schedules that take so many times as long to make as the best one are given up, but none
         within so many seconds: the search after this one would have few steps for such plans.
@@ -89,7 +86,6 @@ class SearchSettings:
     promising: float = 1.1
     worth_opening: float = 1.1
     seconds_to_open: float = 2.0
-    worth_helpers: float = 5.0
     times_as_long: float = 5.0
     least_seconds: float = 1.0
 
@@ -143,10 +139,6 @@ class TileOptions:
         Whether schedules may be justified: not for the plans of solvers that do no such thing.
     on_better
         Called with each better value of the objective and the tasks of its problem.
-    on_warning
-        Called when a worker ends before the search does.
-    workers
-        Processes that evaluate tilings, this one included.
     period
         For a stream whose period need not be shorter; ``None`` for one inference.
     """
@@ -156,6 +148,4 @@ class TileOptions:
     problems: int | None = None
     justifies: bool = True
     on_better: Callable[[int, int], None] = lambda value, tasks: None
-    on_warning: Callable[[str], None] = warnings.warn
-    workers: int = 1
     period: Cycles | None = None

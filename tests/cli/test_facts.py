@@ -65,8 +65,9 @@ def test_with_pins_bounds_are_those_of_plans_that_keep_to_them(run: Run, tmp_pat
     ],
 )
 def test_verbs_take_values_of_inputs(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    body = "<body = b (int64 i, bool t, float[4] s) => (bool t, float[4] r) { r = Neg(s) }>"
-    graph = f"g (float[4] x, int64 n, bool c) => (float[4] y) {{ y = Loop(n, c, x) {body} }}"
+    graph = """g (float[4] x, int64 n, bool c) => (float[4] y) {
+        y = If(c) <then_branch = t () => (float[4] a) { a = Neg(x) },
+                   else_branch = e () => (float[4] b) { b = Exp(x) }> }"""
     model = saved(tmp_path, model_of(graph))
     ended = run(arguments[0], model, *arguments[1:], "--input", "n=3", "--input", "c=true")
     assert ended.code == 0, ended.err

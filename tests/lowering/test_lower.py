@@ -86,8 +86,7 @@ def cases(draw: st.DrawFn) -> Case:
             for length, splits in zip(shape, splittable_axes(network, group), strict=True)
         )
         parts = draw(st.integers(1, min(3, reduction_length(network, group))))
-        waves = draw(st.sampled_from([1, 2])) if counts[0] % 2 == 0 else 1
-        tilings[group.index] = Tiling(counts=counts, parts=parts, waves=waves)
+        tilings[group.index] = Tiling(counts=counts, parts=parts)
     machine = star_machine(
         4,
         longest=draw(st.sampled_from([None, 64, 256])),

@@ -1,6 +1,5 @@
 """Every published policy on one network: accepted plans, right numbers, or a reason."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from spmilp.policies.stream import Stream
 from spmilp.policies.toplib import TopLib
 from spmilp.policies.tvm import Tvm
 from spmilp.registry import find_solver
-from spmilp.solvers import auto
 from spmilp.solvers.base import SolveOptions
 from spmilp.solvers.common.clock import Work
 from spmilp.solvers.common.solver import Solver
@@ -24,7 +22,6 @@ from tests.policies.small_instances import (
     REFUSED,
     SMALL,
     assert_plans_or_refusals,
-    small_instance,
 )
 
 pytestmark = pytest.mark.full
@@ -79,17 +76,3 @@ def test_plans_are_accepted_and_right_or_have_a_reason_and_auto_is_as_good_as_ea
             assert best <= made.value, name
             values.append(made.value)
     assert len(values) >= 8
-
-
-def test_a_better_start_is_what_the_next_member_goes_on_from(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(auto, "STRATEGY", replace(auto.STRATEGY, small_for_makespan=20))
-    problem = small_instance("layers-60t-6c-3kinds")
-    stream = auto.Member(name="stream", until=0.9, make=lambda options: Stream(generations=2))
-    alone = Stream(generations=2).solve(problem, SolveOptions()).plan
-    plan = auto.Auto(starts=(stream,)).solve(problem, SolveOptions(time_limit=3.0)).plan
-
-    assert alone is not None
-    assert plan is not None
-    assert plan.claim.makespan <= alone.claim.makespan

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from spmilp.policies.cdm import Accesses, Choice, Improvement
+from spmilp.policies.cdm import Accesses, Choice, Improvement, add_stays
 from spmilp.policies.one_after_another import Setting
 from spmilp.problem.problem import Problem
 from tests.policies.small_instances import QUICK, small_instance
@@ -25,9 +25,9 @@ def cost(accesses: Accesses, chosen: Mapping[int, Choice]) -> int:
 def fits(accesses: Accesses, chosen: Mapping[int, Choice]) -> bool:
     used = accesses.fixed.copy()
     for choice in chosen.values():
-        used.update(choice.blocks)
-    capacity = accesses.setting.tables.capacity
-    return all(blocks <= (capacity[memory] or inf) for (memory, _), blocks in used.items())
+        add_stays(used, choice, 1)
+    capacity = [blocks or inf for blocks in accesses.setting.tables.capacity]
+    return bool((used.max(axis=1) <= capacity).all())
 
 
 def assert_it_fits_and_gains(problem: Problem) -> tuple[Accesses, Improvement]:

@@ -142,13 +142,6 @@ def test_in_a_part_of_the_room_working_sets_are_as_small() -> None:
     assert largest(found.tilings) <= 0.4 * (1 << 14) < largest(first.tilings)
 
 
-def test_a_batch_may_compute_in_equally_many_waves_throughout() -> None:
-    first = first_choice(chain(batch=8), star_machine(4, 1 << 14))
-    numbers = [{one.waves for one in found.tilings.values()} for found in first.in_equal_waves()]
-    assert len(numbers) == len(first.spaces) > 1
-    assert numbers == [{number} for number in first.spaces]
-
-
 def test_where_tasks_would_be_short_there_are_fewer_for_a_part_of_the_cores() -> None:
     builder = NetworkBuilder()
     network = builder.network(builder.matmul(builder.matmul(builder.input((64, 8)), 64), 8))

@@ -4,8 +4,7 @@
     bind           lengths of dynamic dimensions and values of inputs that are given
     constants      constant folding, weights without values, normalisation folded into weights
     bodies         operators as text: quantised and recurrent ones, and those of onnxruntime
-    few_bits       constants of few bits
-    control        Loop and Scan as one set of nodes per step
+    control        why branches and loops are refused
     nodes          helpers: new nodes, names and reasons, silence of libraries
 Each pass changes the model in place.
 """

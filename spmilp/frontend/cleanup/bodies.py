@@ -1,7 +1,7 @@
 """Bodies of operators that ONNX does not define by others, or not at all, as text.
 
-Among them are those that onnxruntime's optimiser writes, of its own domain (operator specification:
-onnxruntime, ``docs/ContribOperators.md``), and one that it writes as ONNX's.
+Among them are quantised ones of onnxruntime's own domain (operator specification: onnxruntime,
+``docs/ContribOperators.md``).
 
 Quantised operators become DequantizeLinear, plain operators, QuantizeLinear; where scales are
 computed at run time, these become arithmetic on reals.
@@ -157,58 +157,6 @@ def _turned(node: ir.Node) -> Parts:
     return {"into": f"Transpose<perm = {into}>", "out": f"Transpose<perm = {out}>"}
 
 
-def _activation(node: ir.Node) -> Parts:
-    kind, given = node.attributes["activation"].as_string(), tuple[float, ...]()
-    if "activation_params" in node.attributes:
-        given = tuple(node.attributes["activation_params"].as_floats())
-    if kind == "Clip":
-        low, high = map(float, given)
-        return {"activation": f"Clip(s, #{low}, #{high})"}
-    names = sorted(onnx.defs.get_schema(kind).attributes)
-    own = dict(zip(names, given, strict=False))
-    for name in names:
-        if f"activation_{name}" in node.attributes:
-            own[name] = node.attributes[f"activation_{name}"].as_float()
-    how = ", ".join(f"{name} = {value}" for name, value in own.items())
-    return {"activation": f"{kind}<{how}>(s)" if how else f"{kind}(s)"}
-
-
-def _swapped(node: ir.Node) -> Parts:
-    parts = {}
-    for position, name in enumerate("ab"):
-        shape, parts[name] = _shape(node, position), f"Identity({name})"
-        if node.attributes.get_int(f"trans{name.upper()}", 0):
-            if shape is None:
-                return None
-            axes = [*range(len(shape))]
-            axes[-2:] = axes[:-3:-1]
-            parts[name] = f"Transpose<perm = {axes}>({name})"
-    return parts
-
-
-def _attention(node: ir.Node) -> Parts:
-    own = node.op_type == "Attention"
-    mask, shape = (3, _shape(node, 3)) if own else (4, _shape(node, 4))
-    shapes = [shape] if len(node.inputs) > mask and node.inputs[mask] is not None else []
-    shapes += [] if own else [_shape(node, position) for position in range(3)]
-    if None in shapes:
-        return None
-    ranks = [len(one) for one in shapes if one is not None]
-    rank = 2 if shape is None else ranks[0]
-    if rank > 3 or (not own and ranks[-3:] != [3, 3, 3]):
-        raise RefusedError(f"operands of {ranks} axes are not supported")
-    if len({*node.attributes.get_ints("qkv_hidden_sizes", ())}) > 1:
-        raise RefusedError("queries, keys and values of different sizes are not supported")
-    heads = node.attributes.get_int("num_heads", 1)
-    causal, scale = (node.attributes.get(name) for name in ("unidirectional", "scale"))
-    how = f"q_num_heads = {heads}, kv_num_heads = {heads}"
-    how += f", is_causal = {causal.as_int()}" if causal else ""
-    how += f", scale = {scale.as_float()}" if scale and scale.as_float() else ""
-    around = [1] if rank == 3 else [1, 2]
-    taken = "below" if rank == 1 else "other"
-    return {"attention": _text("attention", around=around, mask=taken, how=how)}
-
-
 def _extremes(node: ir.Node) -> Parts:
     """Return how to find the least and greatest element: along the longest axis last, in tiles."""
     shape = _shape(node, 0)
@@ -328,14 +276,8 @@ def _recurrence(node: ir.Node) -> Parts:
 
 
 _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
-    "Attention": _attention,
-    "EmbedLayerNormalization": lambda node: {"place": f"p{int(any(node.inputs[8:]))}"},
-    "FusedConv": _activation,
-    "FusedGemm": _activation,
-    "FusedMatMul": _swapped,
     "IsInf": _infinite,
     "LpNormalization": lambda node: {"p": node.attributes.get_int("p", 2)},
-    "MultiHeadAttention": _attention,
     "NhwcMaxPool": _turned,
     "OneHot": _positions,
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _computed),
@@ -347,11 +289,9 @@ _PARTS: Mapping[str, Callable[[ir.Node], Parts]] = {
 
 _READ = frozenset(
     {
-        *("activation", "activation_alpha", "activation_beta", "activation_gamma"),
-        *("activation_params", "activations", "axis", "channels_last", "detect_negative"),
-        *("detect_positive", "direction", "hidden_size", "layout", "linear_before_reset"),
-        *("num_heads", "opset", "p", "qkv_hidden_sizes", "scale", "transA", "transB"),
-        "unidirectional",
+        *("activations", "axis", "channels_last", "detect_negative", "detect_positive"),
+        *("direction", "hidden_size", "layout", "linear_before_reset", "opset", "p"),
+        *("transA", "transB"),
     }
 )
 """Attributes that these functions read."""

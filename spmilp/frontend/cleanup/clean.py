@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
+from onnx_ir.tape import Tape
 from onnxscript import version_converter
 
 from spmilp.errors import SpmilpError
@@ -26,14 +27,13 @@ from spmilp.frontend.cleanup.constants import (
     mark_missing_values,
     mark_shape_only,
 )
-from spmilp.frontend.cleanup.control import refuse_unknown_control_flow, unroll_loops
-from spmilp.frontend.cleanup.few_bits import expand_few_bits, widen_four_bits
+from spmilp.frontend.cleanup.control import refuse_control_flow
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
-    Builder,
     first_line,
     is_used,
     mark_origins,
+    name_of,
     noting_what_is_malformed,
     quiet_libraries,
     set_reason,
@@ -192,12 +192,10 @@ def clean_up(
             while is_expanded:
                 fold_constants(model, chosen)
                 fold_shapes(model)
-                is_expanded = (
-                    unroll_loops(model) or expand_few_bits(model) or expand_functions(model, kept)
-                )
+                is_expanded = expand_functions(model, kept)
                 infer_shapes(model)
             widen_four_bits(model)
-            refuse_unknown_control_flow(model)
+            refuse_control_flow(model)
             if chosen.batch_norm:
                 fold_batch_norms(model)
             if chosen.layout and cancel_transpositions(model):
@@ -210,6 +208,22 @@ def clean_up(
             "onnx.shape_inference.infer_shapes with strict_mode=True may say where"
         ) from error
     return model
+
+
+WIDER = {ir.DataType.INT4: ir.DataType.INT8, ir.DataType.UINT4: ir.DataType.UINT8}
+
+
+def widen_four_bits(model: ir.Model) -> None:
+    """Let every constant of four bits be one of bytes.
+
+    Only its DequantizeLinear may read it; other nodes keep it, and are reported for its type.
+    """
+    for value in list(model.graph.initializers.values()):
+        tensor, readers = value.const_value, {node.op_type for node, _ in value.uses()}
+        if tensor is not None and tensor.dtype in WIDER and readers <= {"DequantizeLinear"}:
+            wider = WIDER[tensor.dtype]
+            value.const_value = ir.tensor(tensor.numpy().astype(wider.numpy()), name=value.name)
+            value.type = ir.TensorType(wider)
 
 
 def forget_types(model: ir.Model) -> dict[ir.Value, ir.TypeProtocol]:
@@ -335,10 +349,14 @@ def _align_operand(graph: ir.Graph, node: ir.Node, axis: int) -> None:
         return
     ones = len(data.shape) - axis % len(data.shape) - len(other.shape)
     if ones > 0 < len(other.shape):
-        build = Builder(graph, node)
-        shape = build.integers(*(0,) * len(other.shape), *(1,) * ones)
-        node.replace_input_with(1, build.op("Reshape", [other, shape]))
-        graph.insert_before(node, build.tape.nodes)
+        tape, name = Tape(), f"{name_of(node)}/shape"
+        lengths = np.array([0] * len(other.shape) + [1] * ones, np.int64)
+        shape = tape.initializer(ir.tensor(lengths, name=name), name)
+        graph.register_initializer(shape)
+        reshaped = ir.Value(name=f"{name_of(node)}/Reshape/out")
+        made = tape.op("Reshape", [other, shape], name=f"{name_of(node)}/Reshape", output=reshaped)
+        node.replace_input_with(1, made)
+        graph.insert_before(node, tape.nodes)
 
 
 FLAGS = frozenset(
@@ -360,8 +378,7 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     """
     kind = node.op_type
     if not onnx.defs.has(kind, version):
-        # onnxruntime's optimiser writes this one into models of older sets.
-        if not onnx.defs.has(kind) or kind == "LayerNormalization":
+        if not onnx.defs.has(kind):
             return None
         since = onnx.defs.get_schema(kind).since_version
         return f"operator set {version} has no {kind}, set {since} has"
@@ -379,8 +396,6 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
-    if kind == "Scan" and version < 9:
-        return "Scan of operator set 8 scans along the second axis; export it with set 9 or later"
     # ONNX's converter gives the whole model up.
     if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
         return "attribute spatial is 0, expected 1"

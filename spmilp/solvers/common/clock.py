@@ -193,16 +193,14 @@ class Clock:
 
     ``seconds`` is the limit of the whole solve, ``deterministic`` that of CP-SAT's own
     deterministic time in all its runs; ``None`` for none. ``pace`` is what is known of the pace of
-    steps; it tells the seconds, too, of which so many were ``gone`` before it begins to count.
+    steps; it tells the seconds, too.
     ``limit`` is in seconds; ``spent`` is the deterministic time of all runs so far.
     """
 
-    def __init__(
-        self, seconds: float | None, pace: Pace | None = None, *, gone: float = 0.0
-    ) -> None:
+    def __init__(self, seconds: float | None, pace: Pace | None = None) -> None:
         self.pace = Pace() if pace is None else pace
         self.deterministic: float | None = None
-        self._began = self.pace.now() - gone
+        self._began = self.pace.now()
         self.limit = self._seconds = seconds
         self.spent = self._reserved = 0.0
         self._is_stopped = False
@@ -215,11 +213,6 @@ class Clock:
     def now(self) -> float:
         """Return the seconds of its pace, from some moment on."""
         return self.pace.now()
-
-    @property
-    def seconds_gone(self) -> float:
-        """Seconds since it began to count."""
-        return self.pace.now() - self._began
 
     def stop(self) -> None:
         """Be over now."""
