@@ -214,6 +214,11 @@ class Clock:
         """Return the seconds of its pace, from some moment on."""
         return self.pace.now()
 
+    @property
+    def seconds_gone(self) -> float:
+        """Seconds since it began to count."""
+        return self.pace.now() - self._began
+
     def stop(self) -> None:
         """Be over now."""
         self._is_stopped = True
