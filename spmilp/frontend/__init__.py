@@ -7,6 +7,7 @@
     quantise                  quantised patterns become integer operators
     passes                    which passes are on
     fuse                      operators that one task computes become groups
+    divide                    operators of which no tile fits a memory become several
     graph                     the network: operators, tensors, groups
     join                      several networks as one, side by side
     operators                 one family per kind of operator: shapes, regions, work

@@ -34,13 +34,14 @@ def fuse(
     network: UnfusedNetwork,
     kinds: Sequence[CoreKind] = (),
     how: Fuse = Fuse.DEFAULT,
+    fits: Callable[[Group], bool] | None = None,
 ) -> tuple[Group, ...]:
     """Return the groups of a network, whose outputs no views write, in topological order.
 
     Operators are only fused if one of the ``kinds`` of core, where any are given, can run all of
-    them.
+    them, and into groups of which ``fits`` is true.
     """
-    fuser = _Fuser(network, kinds)
+    fuser = _Fuser(network, kinds, fits)
     if how is not Fuse.NONE:
         fuser.fuse(by_classes=how is Fuse.TVM)
     return fuser.groups()
@@ -81,8 +82,10 @@ class _Fuser:
     paths from its result go through, ``None`` if none.
     """
 
-    def __init__(self, graph: UnfusedNetwork, kinds: Sequence[CoreKind]) -> None:
-        self._kinds = kinds
+    def __init__(
+        self, graph: UnfusedNetwork, kinds: Sequence[CoreKind], fits: Callable[[Group], bool] | None
+    ) -> None:
+        self._kinds, self._fits = kinds, fits
         self._producers = graph.producers()
         self._order = {name: at for at, name in enumerate(self._producers)}
         self.operators = [operator for operator in graph.operators if not is_view(operator)]
@@ -204,11 +207,13 @@ class _Fuser:
         return tuple(sorted(found)) if all(len(self._members[p]) == 1 for p in found) else None
 
     def _merge(self, into: int, positions: Iterable[int]) -> bool:
-        """Join operators to the group of ``into``, if some kind of core can run it."""
+        """Join operators to the group of ``into``, if it fits and some kind of core can run it."""
         members = self._members[into] | set(positions)
         needed = {core_operator(self.operators[p].kind) for p in members}
         able = (kind.operators is None or needed <= kind.operators for kind in self._kinds)
         if self._kinds and not any(able):
+            return False
+        if self._fits and not self._fits(self._group(0, members)):
             return False
         for position in members:
             self._members[position] = members

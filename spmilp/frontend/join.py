@@ -42,7 +42,8 @@ def join(parts: Sequence[Joined]) -> Network:
         outputs=tuple(outputs),
         sha256=sha256_of("".join(part.network.sha256 for part in parts).encode()),
         renamed=renamed,
-        passes=parts[0].network.passes,
+        # Rooms are those of one machine wherever an operator was divided.
+        passes=max((part.network.passes for part in parts), key=lambda one: one.rooms),
         dim={p.constants + n: size for p in parts for n, size in p.network.dim.items()},
         given={p.constants + n: value for p in parts for n, value in p.network.given.items()},
         parts=tuple(parts),

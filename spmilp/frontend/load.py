@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +11,7 @@ from spmilp.errors import ArgumentError, FileError
 from spmilp.frontend.cleanup.bind import bind_inputs
 from spmilp.frontend.cleanup.clean import clean_up
 from spmilp.frontend.convert import convert
+from spmilp.frontend.divide import divide, fits, rooms_of
 from spmilp.frontend.find import find_model
 from spmilp.frontend.fuse import fuse
 from spmilp.frontend.graph import GIVEN, Joined, Network
@@ -46,7 +48,8 @@ def load_network(
     dims
         Lengths of the model's dynamic dimensions by name, or by input and axis.
     machine
-        Operators are only fused if one of its kinds of core can run all.
+        Operators are only fused if one of its kinds of core can run all; what fits none of its
+        memories is divided.
     passes
         Those that are on.
     values
@@ -90,8 +93,14 @@ def load_network(
 
 
 def _with_groups(network: Network, unfused: UnfusedNetwork, machine: Machine | None) -> Network:
-    """Return a network with its groups."""
-    groups = fuse(unfused, machine.kinds if machine else (), network.passes.fuse)
+    """Return a network with its groups; operators are divided if a group fits no memory."""
+    kinds, how = machine.kinds if machine else (), network.passes.fuse
+    groups = fuse(unfused, kinds, how)
+    if machine is not None and not all(fits(network, machine, group) for group in groups):
+        unfused = divide(unfused, network, machine)
+        passes = replace(network.passes, rooms=network.passes.rooms or rooms_of(machine))
+        network = replace(network, tensors=unfused.tensors, passes=passes)
+        groups = fuse(unfused, kinds, how, partial(fits, network, machine))
     operators = (operator for group in groups for operator in group.operators)
     used = {name for operator in operators for name in (*operator.inputs, operator.output)}
     used |= {*network.inputs, *network.outputs}

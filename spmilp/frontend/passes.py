@@ -12,9 +12,13 @@ from typing import Any
 from spmilp.errors import ArgumentError
 from spmilp.files import sha256_of
 from spmilp.formats import near_matches
+from spmilp.units import Bytes
 
 PREFIX = "passes "
 """Begins what a problem says of the passes that it was made with."""
+
+ROOMS = "rooms="
+"""Begins the change that says into how many bytes tiles have to fit, with / between kinds."""
 
 
 class Fuse(StrEnum):
@@ -53,6 +57,10 @@ class Passes:
         the two transpositions around it cancel.
     sharing
         Results may take over the bytes of operands that nothing reads any more.
+    rooms
+        Of each kind of core, or of all kinds, the bytes into which some tile of an operator has to
+        fit; else it is divided. Empty for what the machine's memories hold. A problem with divided
+        operators knows what they held.
     """
 
     fuse: Fuse = Fuse.DEFAULT
@@ -61,12 +69,13 @@ class Passes:
     cse: bool = True
     layout: bool = True
     sharing: bool = True
+    rooms: tuple[Bytes, ...] = ()
 
     def __str__(self) -> str:
         """Return the changes from the default, as :func:`passes_from` reads them."""
         said = [f"fuse={self.fuse}"] if self.fuse is not Fuse.DEFAULT else []
         said += [f"no-{name}" for name in SWITCHES if not getattr(self, name)]
-        return ",".join(said)
+        return ",".join(said + [f"{ROOMS}{'/'.join(map(str, self.rooms))}"] * bool(self.rooms))
 
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
@@ -89,13 +98,17 @@ def passes_from(text: str) -> Passes:
     """
     found = DEFAULT_PASSES
     for change in filter(None, map(str.strip, text.split(","))):
-        if change not in CHANGES:
+        rooms = change.removeprefix(ROOMS).split("/")
+        if change.startswith(ROOMS) and all(map(str.isdecimal, rooms)):
+            found = replace(found, rooms=tuple(map(int, rooms)))
+        elif change in CHANGES:
+            found = replace(found, **CHANGES[change])
+        else:
             raise ArgumentError(
                 f"passes: {change!r}{near_matches(change, tuple(CHANGES))}; there are "
-                f"{', '.join(CHANGES)}",
+                f"{', '.join(CHANGES)}, {ROOMS}BYTES",
                 is_option=True,
             )
-        found = replace(found, **CHANGES[change])
     return found
 
 
