@@ -45,8 +45,8 @@ print(IS_COMPILED)
 for solver in ("list", "lns"):
     for problem in (
         "instances/problems/residual-6t-1c-tight-balanced.json",
-        chain(star(4, 896), layers=3, strips=4),
-        chain(star(4, 4096), layers=3, strips=4),
+        chain(star(4, 896), layers=2, strips=3),
+        chain(star(4, 4096), layers=2, strips=2),
     ):
         result = solve(problem, solver=solver, time_limit=None)
         print(plan_bytes(result.plan, result.problem))

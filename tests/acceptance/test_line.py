@@ -23,6 +23,8 @@ MORE: list[tuple[str, str, dict[str, int] | None]] = [
     ("mobilenetv1_025_f32", "vdla", None),
     ("onnx:light_squeezenet", "vdla", None),
 ]
+SLOW = ("epiphany4", "occamy", "set_8x8", "sw26010_cg")
+"""Machines on which the autoencoder takes a quarter of a minute."""
 
 
 def model_of(name: str) -> str | Path:
@@ -77,7 +79,8 @@ def test_more_networks_become_plans_that_both_checkers_accept(
 @pytest.mark.full
 @pytest.mark.parametrize("machine", sorted({*MACHINES} - {each[1] for each in (*LINES, *MORE)}))
 def test_a_network_has_a_plan_on_every_other_machine(machine: str, tmp_path: Path) -> None:
-    assert_the_line_holds("autoencoder_int8", machine, None, tmp_path, twin=False)
+    model = "tiny_lstm_f32" if machine in SLOW else "autoencoder_int8"
+    assert_the_line_holds(model, machine, None, tmp_path, twin=False)
 
 
 def test_a_table_of_figures_shows_what_was_found(tiny: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_plan_of_a_float_network_gives_its_numbers() -> None:
         ("resnet8_int8", "mesh4x4", None),
         ("autoencoder_int8", "xdna1", None),
         ("ds_cnn_f16", "edge16", None),
-        ("tiny_lstm_f32", "epiphany3", None),
+        ("tiny_lstm_f32", "stream_quad", None),
         ("gpt2_block_f32", "stream_quad", None),
         ("llama_block_f32", "stream_quad", None),
         ("bert_tiny_f32", "vdla", {"batch": 1, "sequence": 16}),

@@ -81,6 +81,13 @@ def test_the_first_screen_has_one_command_to_use_and_one_to_test_which_ci_runs()
     assert commands[1] in page(".ci/run")
 
 
+def test_the_tests_that_ci_names_exist() -> None:
+    named = re.findall(r"\btests/([\w./]*)(?:\{([\w./,]+)\})?", page(".ci/run"))
+    paths = [ROOT / "tests" / f"{head}{tail}" for head, tails in named for tail in tails.split(",")]
+    assert len(paths) > 10
+    assert [path for path in paths if not path.exists()] == []
+
+
 def test_the_files_that_the_readme_links_to_exist() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", README)
     assert links

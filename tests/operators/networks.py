@@ -50,7 +50,8 @@ def onnx_cases(folder: Path, each: int | None = None) -> Iterator[Sample]:
     for case, given, outputs in onnx_s_own():
         kind, names = case.model.graph.node[0].op_type, list(given)
         (_, expected), *_ = outputs.items()
-        if case.name.startswith(NOT_COMPARED) or expected.size == 0:
+        # Expanded functions are many of the operators that the other cases have.
+        if "_expanded" in case.name or case.name.startswith(NOT_COMPARED) or expected.size == 0:
             continue
         if each and (found.get(kind, 0) == each or kind not in known_kinds()):
             continue

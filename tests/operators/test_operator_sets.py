@@ -1,7 +1,7 @@
 """ONNX's own cases in every operator set from 7 on are computed right, or refused for a reason."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 
 from operators.operator_sets import Case, cases
 from spmilp.errors import SpmilpError
+from spmilp.frontend.graph import Network
 from spmilp.frontend.load import load_network
 from tests.frontend.running import (
     Array,
@@ -20,7 +21,7 @@ from tests.frontend.running import (
     saved,
 )
 
-PARTS = 32
+PARTS = 8
 
 KINDS = {
     "operator": "the operator is not supported|operator .* of domain",
@@ -45,8 +46,12 @@ def test_every_case_is_right_or_refused_for_the_reason_that_stands_in_the_list(
     tmp_path: Path, part: int
 ) -> None:
     reasons: dict[str, str] = {}
+    planned: set[tuple[object, ...]] = set()
     for case in cases(part, PARTS):
         name = case.name.replace(", constants", "")
+        # Older sets and expanded functions: on constants only what is refused without.
+        if reasons.get(name) == "" and ("," in name or "_expanded" in name):
+            continue
         try:
             path = saved(tmp_path, case.model)
             network = load_network(path)
@@ -54,13 +59,14 @@ def test_every_case_is_right_or_refused_for_the_reason_that_stands_in_the_list(
             if reasons.get(name) != "":
                 reasons[name] = kind_of(str(error))
             continue
-        # One of each is planned, and computed tile by tile.
+        # The first of each is planned if it has a new form, and computed tile by tile.
         is_new = "," not in name and reasons.get(name) != ""
         reasons[name] = ""
         feeds = {one: case.feeds[one] for one in network.inputs}
         assert_right(case, network_outputs(network, feeds))
-        if is_new:
+        if is_new and not planned.issuperset(forms(network)):
             assert_right(case, planned_outputs(path, feeds))
+            planned.update(forms(network))
     listed = {}
     for line in REFUSED.read_text().splitlines():
         kind, name, *sets = line.split()
@@ -68,6 +74,20 @@ def test_every_case_is_right_or_refused_for_the_reason_that_stands_in_the_list(
     assert {name: kind for name, kind in reasons.items() if kind} == {
         name: listed[name] for name in reasons if name in listed
     }
+
+
+def forms(network: Network) -> Iterator[tuple[object, ...]]:
+    """Yield of each operator what its tasks differ in but for shapes and numbers.
+
+    Those are tried in test_boxes, of all cases.
+    """
+    for operator in (one for group in network.groups for one in group.operators):
+        ways = {name: way for name, way in operator.attributes.items() if isinstance(way, str)}
+        ends = [network.tensors.get(name) for name in (*operator.inputs, operator.output)]
+        yield (
+            *(operator.kind, operator.quantisation is not None, *sorted(ways.items())),
+            *(end and (end.dtype.name, end.values is None) for end in ends),
+        )
 
 
 def kind_of(reason: str) -> str:

@@ -3,19 +3,19 @@
 import json
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from benchmarks.player import programs
 from commands.helpers import with_events
 from export.test_tables import rows_of
-from player.test_player import MODELS, STRAIGHT, Form, in_each_form, needs_arm, needs_gcc
+from player.test_player import MODELS, PACKED, STRAIGHT, Form, in_each_form, needs_arm, needs_gcc
 from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay_stream
-from spmilp.commands.commands import EventScheme, LoopWait
+from spmilp.commands.commands import EventScheme, LoopCommand, LoopWait
 from spmilp.export.formats import FORMATS, export
 from spmilp.export.subject import Subject
 from spmilp.plan.running import rounds_of, running
@@ -82,7 +82,7 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
 ) -> None:
     resnet.write(tmp_path, form)
     program = programs.build(tmp_path, form.host, kind)
-    for options in ([], ["--loop"]):
+    for options in ([], ["--loop"])[: 1 if kind == "thread" else 2]:
         assert play(program, tmp_path, *options) == resnet.outputs
 
 
@@ -97,15 +97,21 @@ def test_events_that_count_to_a_maximum_give_the_same_bits(
     given = replace(resnet, subject=replace(resnet.subject, problem=problem, plan=plan))
     assert given.subject.lists.scheme is EventScheme.SEMAPHORES
     given.write(tmp_path, form)
-    program = programs.build(tmp_path, form.host, "thread")
-    for options in ([], ["--loop"]):
+    for kind, options in (("thread", []), ("plain", ["--loop"])):
+        program = programs.build(tmp_path, form.host, kind)
         assert play(program, tmp_path, *options) == resnet.outputs
 
 
 @needs_gcc
 @pytest.mark.full
-def test_waits_that_are_left_out_are_caught(resnet: Streamed, tmp_path: Path) -> None:
-    """By the thread sanitizer, or by other outputs: those for earlier turns, one at a time."""
+def test_waits_that_are_left_out_are_caught(
+    resnet: Streamed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those for earlier turns: one at a time by other outputs, all by the sanitizer, too.
+
+    In one loop lists go on as far as they can, in the same order each time: without its first such
+    wait a list goes too far, unless it comes behind those that it would wait for.
+    """
     loop = resnet.subject.loop
     assert loop is not None
     first: dict[int, int] = {}
@@ -113,21 +119,31 @@ def test_waits_that_are_left_out_are_caught(resnet: Streamed, tmp_path: Path) ->
         for place, wait in enumerate(mine):
             if isinstance(wait, LoopWait) and wait.back:
                 first.setdefault(number, place)
-    assert len(first) > 3
-    caught = 0
-    for number in Random(0).sample(sorted(first), 3):
-        place, mine = first[number], loop.body[number]
-        body = list(loop.body)
-        body[number] = mine[:place] + mine[place + 1 :]
+    assert len(first) > 5
+
+    def program(body: Iterable[tuple[LoopCommand, ...]], kind: str) -> Path:
         other = replace(resnet.subject)
         other.__dict__["loop"] = replace(loop, body=tuple(body))
-        replace(resnet, subject=other).write(tmp_path)
-        program = programs.build(tmp_path, STRAIGHT.host, "thread")
-        try:
-            caught += play(program, tmp_path) != resnet.outputs
-        except subprocess.CalledProcessError:
-            caught += 1
+        replace(resnet, subject=other).write(tmp_path, PACKED)
+        return programs.build(tmp_path, PACKED.host, kind, flags="-O1")
+
+    caught = 0
+    for number, place in list(first.items())[:6]:
+        body = list(loop.body)
+        body[number] = body[number][:place] + body[number][place + 1 :]
+        caught += play(program(body, "plain"), tmp_path, "--loop") != resnet.outputs
     assert caught > 1
+
+    monkeypatch.setenv("TSAN_OPTIONS", "halt_on_error=1")
+    without = [
+        tuple(each for each in mine if not (isinstance(each, LoopWait) and each.back))
+        for mine in loop.body
+    ]
+    racing = program(without, "thread")
+    try:
+        assert play(racing, tmp_path) != resnet.outputs
+    except subprocess.CalledProcessError as error:
+        assert b"data race" in error.stderr  # noqa: PT017
 
 
 @needs_arm
