@@ -40,8 +40,10 @@ def tiles_for_streams(
     evaluation = _Evaluation(first, options, clock)
     own = tilings_still_there(known.problem, first.subject.network)
     few_tasks = sorted(CoarseTilings(first.subject.network, first.subject.machine), key=tasks_of)
+    quick = [one for one in (own, first.tilings) if evaluation.affords(one, SEARCH.at_first)]
+    starts = [*quick, *few_tasks, *(one for one in (own, first.tilings) if one not in quick)]
     try:
-        for start in (own, first.tilings, *few_tasks) if clock.is_limited else (own,):
+        for start in starts if clock.is_limited else [own]:
             if evaluation.affords(start) and not evaluation.is_over():
                 evaluation.begin_anew()
                 trials = Trials(
@@ -55,8 +57,10 @@ def tiles_for_streams(
         pass
     except KeyboardInterrupt:
         known = replace(known, interrupted=True)
-    best = evaluation.best
-    return known if best is None else replace(best, interrupted=known.interrupted)
+    best, makespan = evaluation.best, known.value
+    # Where its own tiles took too long to evaluate, their makespan is a period, too.
+    is_worse = makespan is not None and best is not None and evaluation.period > makespan
+    return known if best is None or is_worse else replace(best, interrupted=known.interrupted)
 
 
 class _Evaluation:
@@ -87,13 +91,19 @@ class _Evaluation:
         is_over = self._left <= 0 or self._clock.is_over() or self._seconds_left() == 0.0
         return is_enough or is_over
 
-    def affords(self, tilings: Tilings) -> bool:
-        """Return whether there is time to evaluate tilings."""
+    @property
+    def period(self) -> float:
+        """The period of the best one of all; infinity where it misses a deadline."""
+        worth = self._best_worth
+        return inf if worth is None or worth[0] > 0 else worth[1]
+
+    def affords(self, tilings: Tilings, times: int = SEARCH.evaluations) -> bool:
+        """Return whether there is time to evaluate such tilings several times."""
         pace, tasks, reads = self._clock.pace, tasks_of(tilings), self._counts.of_all(tilings)
         seconds = len(RULES) * pace.seconds_to_schedule(tasks, reads)
         seconds += SEARCH.evaluations * pace.seconds(Step.OVERLAP, ACTIVITIES * tasks)
         left = self._seconds_left()
-        return left is None or SEARCH.evaluations * seconds < left
+        return left is None or times * seconds < left
 
     def _seconds_left(self) -> float | None:
         """Return the seconds that leave enough to overlap the best problem by other rules."""

@@ -45,8 +45,9 @@ class SearchSettings:
     overlaps, least_share, most_share
         Times that inferences are overlapped once tiles for a stream are chosen, and the least and
         most of the time limit for that.
-    evaluations
-        Of tiles for a stream: those are left out of which so many have no time.
+    evaluations, at_first
+        Of tiles for a stream: those are left out of which so many have no time, and those of one
+        inference do not come first.
     share_for_room
         Of the time limit, by which schedules that leave memories more room are made.
     large, longer
@@ -78,6 +79,7 @@ class SearchSettings:
     least_share: float = 0.15
     most_share: float = 0.45
     evaluations: int = 6
+    at_first: int = 20
     share_for_room: float = 0.8
     schedules_left: float = 4.0
     large: int = 1_000
