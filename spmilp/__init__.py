@@ -16,6 +16,8 @@
     A problem by hand, by names.
 :func:`compare`, :func:`check`, :func:`bound`
     Solvers side by side; what is wrong with a plan; what no plan can beat.
+:func:`solver`
+    A decorator by which a solver or a rule of your own has a name.
 :func:`explain`
     Why a plan is slow; why there is none, and what helps.
 :func:`sweep`
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
     from spmilp.problem.file import read_problem as load_problem
+    from spmilp.registry import solver
     from spmilp.result import Result, read
     from spmilp.runs.compare import compare
     from spmilp.runs.sweep import sweep
@@ -79,6 +82,7 @@ __all__ = [
     "load_problem",
     "read",
     "solve",
+    "solver",
     "sweep",
 ]
 
@@ -94,6 +98,7 @@ _HOMES = {
     "load_problem": "spmilp.problem.file:read_problem",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
+    "solver": "spmilp.registry:solver",
     "sweep": "spmilp.runs.sweep:sweep",
 }
 

@@ -1,13 +1,14 @@
 """Solvers by name, and what each is; their libraries load slowly, so only what is asked for is."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from itertools import product
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from spmilp.errors import ArgumentError
+from spmilp.errors import ArgumentError, SpmilpError
 from spmilp.formats import near_matches
 from spmilp.solvers.common.solver import Solver
 
@@ -188,6 +189,83 @@ Words in capitals stand for others: ``milp:NAME``.
 """
 
 
+GROUP = "spmilp.solvers"
+"""The group of entry points by which installed packages add solvers and rules."""
+
+_ADDED: dict[str, SolverDescription] = {}
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def solver(name: str) -> Callable[[T], T]:
+    """Return a decorator by which a solver or a rule of your own has a name in this process.
+
+    It stands before a class that derives from :class:`Solver` or :class:`Policy`, or before a rule:
+    a function that returns the core of each task of a problem. A package that is installed does the
+    same, in every process, by an entry point of the group ``spmilp.solvers``. Raises an
+    ``ArgumentError`` if one of the project's own has that name.
+
+    Examples
+    --------
+    >>> @spmilp.solver("turns")
+    ... def turns(problem):
+    ...     return [task.index % len(problem.machine.cores) for task in problem.tasks]
+    >>> spmilp.solve("net.onnx", solver="turns")
+    """
+
+    if name in _TABLE:
+        raise ArgumentError(f"solver {name}: there is one of this name; take another name")
+
+    def add(what: T) -> T:
+        _ADDED[name] = _of_others(name, "this process", lambda: what)
+        _solvers.cache_clear()
+        return what
+
+    return add
+
+
+def _of_others(name: str, source: str, load: Callable[[], Any]) -> SolverDescription:
+    given = {"name": name, "load": load}
+    return SolverDescription(source, "what its source says", "", "spmilp.registry:own", given)
+
+
+@cache
+def _of_packages() -> dict[str, SolverDescription]:
+    """Return the solvers and rules of installed packages, but for names that are taken."""
+    found = {}
+    for each in entry_points(group=GROUP):
+        package = f"package {each.dist.name}" if each.dist else each.value
+        if each.name not in _TABLE:
+            found[each.name] = _of_others(each.name, package, partial(_loaded, each, package))
+    return found
+
+
+def _loaded(entry: EntryPoint, package: str) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:
+        raise SpmilpError(
+            f"solver {entry.name} of {package}: {entry.value} cannot be loaded: {error}"
+        ) from error
+
+
+def own(name: str, load: Callable[[], Any]) -> Solver:
+    """Return a solver of somebody's own, or one that goes by a rule."""
+    what = load()
+    if isinstance(what, type) and issubclass(what, Solver):
+        made: Solver = what()
+        made.name = name
+        return made
+    if not callable(what):
+        raise SpmilpError(
+            f"solver {name}: {what!r} is neither a class that derives from Solver nor a function "
+            "that returns the core of each task"
+        )
+    from spmilp.policies.by_rule import ByRule
+
+    return ByRule(name, what)
+
+
 def milp(backend: str) -> Solver:
     """Return the mixed-integer program, to be solved by a backend."""
     from spmilp.solvers.exact.milp.solver import MilpOptions, MilpSolver
@@ -202,7 +280,7 @@ def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
     from spmilp.solvers.schedule.portfolio import ORDERS
 
     found: dict[str, tuple[str, dict[str, Any]]] = {}
-    for name in _TABLE:
+    for name in list_solvers():
         if name == "milp:NAME":
             found |= {f"milp:{one}": (name, {"backend": one}) for one in BACKENDS}
         elif name == "greedy:ASSIGNMENT/ORDER":
@@ -214,8 +292,11 @@ def _solvers() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def list_solvers() -> Mapping[str, SolverDescription]:
-    """Return a description of every solver and policy by its name; families of names have one."""
-    return _TABLE
+    """Return a description of every solver and policy by its name; families of names have one.
+
+    Behind the project's own are those of installed packages and of :func:`solver`.
+    """
+    return _TABLE | _of_packages() | _ADDED
 
 
 def solver_names() -> tuple[str, ...]:
@@ -226,7 +307,7 @@ def solver_names() -> tuple[str, ...]:
 def refuse_unknown(name: str, option: str = "solver") -> None:
     """Raise an ``ArgumentError`` about an option if no solver has that name."""
     if name not in _solvers():
-        known = f"; there are {', '.join(_TABLE)}"
+        known = f"; there are {', '.join(list_solvers())}"
         near = near_matches(name, solver_names()) or known
         raise ArgumentError(
             f"{option} {name}: no solver of this name{near} (spmilp solvers lists them)",
@@ -243,4 +324,4 @@ def find_solver(name: str) -> Solver:
     """Return the solver of that name, or raise an ``ArgumentError`` if there is none."""
     refuse_unknown(name)
     entry, given = _solvers()[name]
-    return _TABLE[entry].make(**given)
+    return list_solvers()[entry].make(**given)

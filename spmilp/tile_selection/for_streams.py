@@ -57,10 +57,10 @@ def tiles_for_streams(
         pass
     except KeyboardInterrupt:
         known = replace(known, interrupted=True)
-    best, makespan = evaluation.best, known.value
     # Where its own tiles took too long to evaluate, their makespan is a period, too.
-    is_worse = makespan is not None and best is not None and evaluation.period > makespan
-    return known if best is None or is_worse else replace(best, interrupted=known.interrupted)
+    most = inf if known.value is None else max(known.value, options.period or 1)
+    best = evaluation.best if evaluation.period <= most else None
+    return known if best is None else replace(best, interrupted=known.interrupted)
 
 
 class _Evaluation:
