@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from spmilp.bounds.period import work_period
+from spmilp.bounds.period import period_bound, work_period
 from spmilp.lowering.tiling import Tilings
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from spmilp.solvers.base import SolveOptions
+from spmilp.solvers.base import SolveOptions, SolverResult, SolveStatus
 from spmilp.solvers.common.clock import Clock, OutOfTimeError, Step
-from spmilp.solvers.modulo.stream import quick_stream
+from spmilp.solvers.modulo.solver import MOST_TASKS, of_period, stream_answer
+from spmilp.solvers.modulo.stream import quick_stream, worth_of
 from spmilp.solvers.schedule.portfolio import OF_STREAMS
 from spmilp.solvers.schedule.solver import ListScheduler
 from spmilp.tile_selection.coarse import CoarseTilings, tasks_of
@@ -57,6 +58,7 @@ def tiles_for_streams(
         pass
     except KeyboardInterrupt:
         known = replace(known, interrupted=True)
+    evaluation.decide_small()
     # Where its own tiles took too long to evaluate, their makespan is a period, too.
     most = inf if known.value is None else max(known.value, options.period or 1)
     best = evaluation.best if evaluation.period <= most else None
@@ -75,6 +77,7 @@ class _Evaluation:
         self._options, self._clock, self._enough = options, clock, options.period or 1
         self.best: TiledProblem | None = None
         self._best_worth: Sequence[int] | None = None
+        self._small: TiledProblem | None = None
         self._bound = 0
         self._left = inf if options.problems is None else options.problems
         self.begin_anew()
@@ -135,7 +138,34 @@ class _Evaluation:
             self._best_worth, self._bound = self._worth, work_period(problem)
             self.best = TiledProblem(problem=problem, known=plans[0], stream=stream)
             self._options.on_better(self._worth[1], len(problem.tasks))
+        if len(problem.tasks) <= MOST_TASKS:
+            self._small = TiledProblem(problem=problem, known=plans[0], stream=stream)
         return tuple(self._worth)
+
+    def decide_small(self) -> None:
+        """Have the last problem that is small enough decided as a whole, if it can be the best."""
+        small, limit = self._small, self._clock.limit
+        if small is None or small is self.best or small.known is None:
+            return
+        bound = period_bound(small.problem).value
+        left = self._clock.seconds_left() if limit is None else limit - self._clock.seconds_gone
+        if bound >= self.period or left == 0.0:
+            return
+        time_limit = None if left is None else SEARCH.share_of_small * left
+        known = SolverResult(
+            status=SolveStatus.FEASIBLE, plan=small.known, bound=0, bound_source="none"
+        )
+        options = SolveOptions(
+            time_limit=time_limit, pace=self._clock.pace, on_warning=lambda said: None
+        )
+        found = stream_answer(
+            of_period(small.problem), known, options, self._options.period, stream=small.stream
+        )
+        if found.plan is not None and found.plan.stream is not None:
+            worth = worth_of(small.problem, found.plan, self._enough)
+            if self._best_worth is None or worth < list(self._best_worth):
+                self._best_worth, self.best = worth, replace(small, stream=found.plan)
+                self._options.on_better(worth[1], len(small.problem.tasks))
 
     def delays(self) -> dict[str, int]:
         """Return the least period of each group of the search's best problem alone, by its name."""

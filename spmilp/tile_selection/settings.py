@@ -45,6 +45,8 @@ class SearchSettings:
     overlaps, least_share, most_share
         Times that inferences are overlapped once tiles for a stream are chosen, and the least and
         most of the time limit for that.
+    share_of_small
+        Of what is left then, for a problem that can be decided as a whole, if one was among them.
     evaluations, at_first
         Of tiles for a stream: those are left out of which so many have no time, and those of one
         inference do not come first.
@@ -78,6 +80,7 @@ class SearchSettings:
     overlaps: int = 60
     least_share: float = 0.15
     most_share: float = 0.45
+    share_of_small: float = 0.5
     evaluations: int = 6
     at_first: int = 20
     share_for_room: float = 0.8

@@ -3,12 +3,14 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf, lcm
 
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import MemoryKind
+from spmilp.machine.routes import routes_of, transfer_cycles
 from spmilp.plan.memory import home_of
-from spmilp.plan.plan import Plan, Stream
+from spmilp.plan.plan import Plan, Residency, Stream, Transfer
 from spmilp.plan.states import left_by_others
 from spmilp.problem.problem import Problem
 from spmilp.problem.several import members_of, owners
@@ -190,6 +192,59 @@ def with_states_on_chip(decisions: Decisions, kept: Permanence) -> Permanence:
         gone=kept.gone | gone,
         states=states,
     )
+
+
+def with_states_sent(problem: Problem, plan: Plan) -> Plan:
+    """Return a plan that at its end also sends states to the memories in which they are read.
+
+    So they can stay on the chip. What it adds has no regard to addresses and channels: the plan is
+    there for what it decides. It is the same plan where nothing is to be sent.
+    """
+    machine, rows, moves = problem.machine, list(plan.residencies), list(plan.transfers)
+    routes, now = routes_of(machine), plan.claim.makespan
+    drams = {dram.index for dram in machine.drams}
+    for buffer, output in problem.states().items():
+        there = {row.memory: row.index for row in reversed(rows) if row.slice == output}
+        ends = [one for move in plan.transfers if move.slice == buffer for one in move.destinations]
+        for memory in sorted({rows[one].memory for one in ends} - there.keys() - drams):
+            some = (routes.staging_path(one, memory) for one in sorted(there.keys() - drams))
+            paths = [path for path in some if path is not None and drams.isdisjoint(path)]
+            for here, on in pairwise(sorted(paths, key=len)[0] if paths else ()):
+                if on in there:
+                    continue
+                size, route = problem.slices[output].bytes, routes.between(here, on)
+                assert route is not None
+                able = [machine.engines[one] for one in routes.engines_for(here, on)]
+                engine = min(able, key=lambda one: transfer_cycles(one, route, size).arrived)
+                cycles = transfer_cycles(engine, route, size)
+                move = Transfer(
+                    index=len(moves),
+                    slice=output,
+                    source=there[here],
+                    destinations=(len(rows),),
+                    engine=engine.index,
+                    channel=0,
+                    start=now,
+                    sent=now + cycles.sent,
+                    end=now + cycles.arrived,
+                    route=route.links,
+                )
+                row = Residency(
+                    index=len(rows),
+                    slice=output,
+                    memory=on,
+                    offset=0,
+                    bytes=size,
+                    start=now,
+                    end=move.end,
+                    filled_by_transfer=move.index,
+                )
+                now, there[on] = move.end, row.index
+                moves.append(move)
+                rows.append(row)
+    if len(rows) == len(plan.residencies):
+        return plan
+    return replace(plan, residencies=tuple(rows), transfers=tuple(moves))
 
 
 def permanence(decisions: Decisions, wanted: Collection[ResidencyIdx]) -> Permanence:

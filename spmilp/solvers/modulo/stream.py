@@ -22,6 +22,7 @@ from spmilp.solvers.modulo.decisions import (
     Permanence,
     permanence,
     with_states_on_chip,
+    with_states_sent,
 )
 from spmilp.solvers.modulo.schedule import (
     Loop,
@@ -76,7 +77,7 @@ def streams_of(
     """
 
     def is_better(one: Plan, other: Plan) -> bool:
-        return _worth(problem, one, enough) < _worth(problem, other, enough)
+        return worth_of(problem, one, enough) < worth_of(problem, other, enough)
 
     best, overlaps, reason = known, known is not None, "there is no plan"
     if known is not None:
@@ -86,7 +87,7 @@ def streams_of(
         if best is not None and clock.is_over(SHARE_TO_BEGIN):
             break
         decisions = Decisions(problem, plan)
-        if best is None or _worth(problem, best, enough)[0] > 0:
+        if best is None or worth_of(problem, best, enough)[0] > 0:
             found, reason = _one_after_another(decisions)
             if found is not None and (best is None or is_better(found, best)):
                 best = found
@@ -98,7 +99,7 @@ def streams_of(
     while begun:
         # What has failed least, then what resources allow the shortest period.
         one = min(begun, key=lambda o: (failures[o.decisions] + failures[o.share], o.loop.least))
-        late, *worth = (1, 0) if best is None else _worth(problem, best, enough)
+        late, *worth = (1, 0) if best is None else worth_of(problem, best, enough)
         longest = one.decisions.plan.claim.makespan if late else worth[0]
         one.periods = [period for period in one.periods if period <= longest]
         if not one.periods:
@@ -152,7 +153,7 @@ def quick_stream(
             middle = len(periods) // 2 if is_better else len(periods) - 1
             with clock.pace.measured(Step.OVERLAP, len(one.decisions.order)):
                 found = _overlapped(one, periods[middle], clock)
-            now = None if found is None else _worth(problem, found, enough)
+            now = None if found is None else worth_of(problem, found, enough)
             if now is not None and (worth is None or now < list(worth)):
                 best, worth, is_better = found, now, True
                 periods = periods[:middle]
@@ -167,17 +168,21 @@ def _ways(
     decisions: Decisions, clock: Clock, enough: Cycles, shares: Sequence[float] = SHARES
 ) -> "Iterator[_Bisection]":
     """Yield what may be permanent, with states on the chip and in DRAM, each way once."""
-    before = set[tuple[frozenset[ResidencyIdx], bool]]()
+    before = set[tuple[frozenset[ResidencyIdx], bool, bool]]()
+    problem, plan = decisions.problem, decisions.plan
+    sent = with_states_sent(problem, plan) if problem.states() else plan
+    both = [decisions] if sent is plan else [Decisions(problem, sent), decisions]
     for share in shares:
-        clock.pace.count(Step.SCHEDULE, len(decisions.order))
-        through_dram = permanence(decisions, list(_wanted(decisions, share)))
-        for kept in (with_states_on_chip(decisions, through_dram), through_dram):
-            way = kept.permanent, bool(kept.states)
-            if way not in before:
-                loop = loop_for(decisions, kept)
-                periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
-                yield _Bisection(share, decisions, kept, loop, sorted(periods))
-            before.add(way)
+        for one in both:
+            clock.pace.count(Step.SCHEDULE, len(one.order))
+            through_dram = permanence(one, list(_wanted(one, share)))
+            for kept in (with_states_on_chip(one, through_dram), through_dram):
+                way = kept.permanent, bool(kept.states), one is decisions
+                if way not in before and (kept.states or one is decisions):
+                    loop = loop_for(one, kept)
+                    periods = {max(enough, loop.least), *(int(loop.least * by) for by in LONGER)}
+                    yield _Bisection(share, one, kept, loop, sorted(periods))
+                before.add(way)
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +199,7 @@ class _Bisection:
     periods: list[Cycles]
 
 
-def _worth(problem: Problem, plan: Plan, enough: Cycles) -> list[Cycles]:
+def worth_of(problem: Problem, plan: Plan, enough: Cycles) -> list[Cycles]:
     """Return by how much deadlines are missed, then the period, and what counts less."""
     period = plan.claim.of(Quantity.PERIOD)
     return [shortfall(problem, plan), max(enough, period), plan.claim.makespan, period]
