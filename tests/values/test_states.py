@@ -126,3 +126,21 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
     ):
         with pytest.raises(ArgumentError, match=what):
             spmilp.solve(model, "stream_quad", state=state)
+
+
+@pytest.mark.parametrize("tiles", ["first", "search"])
+def test_states_stay_on_the_chip_where_other_cores_read_them(tmp_path: Path, tiles: str) -> None:
+    model = cache_step(tmp_path / "step.onnx")
+    result = spmilp.solve(
+        model, "mesh4x4", state={"k_in": "k_out"}, tiles=tiles, effort=3, time_limit="5m"
+    )
+    problem, plan = result.problem, result.plan
+    assert plan is not None
+    assert plan.stream is not None
+    drams = {dram.index for dram in problem.machine.drams}
+    ends = {buffer for pair in problem.states().items() for buffer in pair}
+    for move in plan.transfers:
+        rows = [plan.residencies[one] for one in (move.source, *move.destinations)]
+        if move.start >= plan.stream.begins and drams & {row.memory for row in rows}:
+            assert problem.slices[move.slice].buffer not in ends
+    assert result.replay(model)["within"].all()
