@@ -13,6 +13,7 @@
     outlines            conflicts and simple ways to place all items, compiled as the search is
     minimalloc          MiniMalloc's CSV files
     pools, assignment   buffers and several pools; which lies in which, by the packer's proofs
+    front               one call from a file and pools to an answer
 A packing is offsets in one memory, or in each of several; nothing here knows networks or machines.
 """
 

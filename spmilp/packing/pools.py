@@ -1,16 +1,14 @@
 """Buffers and several pools: the problem, the answer, and what live bytes say where none exists."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import lcm
 from unicodedata import category
 
 from spmilp import quantities
-from spmilp.packing.items import LARGEST, Item, PackingProblem
+from spmilp.packing.items import LARGEST, Item, PackingProblem, busiest
 from spmilp.packing.result import PackingStatus
-from spmilp.units import Bytes, Cycles
+from spmilp.units import Bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +19,8 @@ class Pool:
     ----------
     name
         Without control characters, ``|``, ``=`` and ``,``.
-    capacity
-        Bytes. Positive.
-    alignment
-        The offset of each buffer in it is a multiple of this number of bytes.
+    capacity, alignment
+        Bytes, and of how many of them each offset in it is a multiple.
     cost
         Of each byte of each buffer that lies in it, in any unit: cycles, energy. Whole, 0 or more.
     reserved
@@ -44,19 +40,12 @@ class Pool:
             raise ValueError(
                 f"pool {self.name!r}: expected a name without control characters, |, = and comma"
             )
-        for what, number, least in (
-            ("capacity", self.capacity, 1),
-            ("alignment", self.alignment, 1),
-            ("cost", self.cost, 0),
-        ):
+        for what, least in (("capacity", 1), ("alignment", 1), ("cost", 0)):
+            number = getattr(self, what)
             if not least <= number < LARGEST:
                 limits = f"expected {least} to {LARGEST - 1}"
                 raise ValueError(f"pool {self.name}: {what} is {number}, {limits}")
-        for start, end in self.reserved:
-            if not 0 <= start < end < LARGEST:
-                raise ValueError(
-                    f"pool {self.name}: reserved range [{start}, {end}) is empty or negative"
-                )
+        PackingProblem(items=(), capacity=self.capacity, reserved=self.reserved)  # checks ranges
 
     @property
     def room(self) -> Bytes:
@@ -197,7 +186,7 @@ class PoolProblem:
         return replace(one.item, alignment=alignment, offset=offset)
 
     def problem_in(self, pool: int, buffers: Sequence[int], capacity: Bytes) -> PackingProblem:
-        """Return the packing problem of some buffers in a pool, or in its bytes below a capacity."""
+        """Return the packing problem of some buffers in the bytes of a pool below a capacity."""
         items = tuple(self.item_in(buffer, pool) for buffer in buffers)
         return PackingProblem(items=items, capacity=capacity, reserved=self.pools[pool].reserved)
 
@@ -250,21 +239,6 @@ class PoolPacking:
         }
 
 
-def busiest(items: Iterable[Item]) -> tuple[Cycles, Cycles, Bytes]:
-    """Return the first time span with the most live bytes, and how many; all 0 without items."""
-    steps = Counter[int]()
-    for item in items:
-        for start, end in item.lifetimes:
-            steps[start] += item.size
-            steps[end] -= item.size
-    peak, live = (0, 0, 0), 0
-    for start, end in pairwise(sorted(steps)):
-        live += steps[start]
-        if live > peak[2]:
-            peak = (start, end, live)
-    return peak
-
-
 def shortages(problem: PoolProblem) -> Iterator[str]:
     """Yield what cannot fit, whatever is done: single buffers, and live bytes above all room.
 
@@ -278,27 +252,19 @@ def shortages(problem: PoolProblem) -> Iterator[str]:
             listed = "; ".join(problem.why_not_in(b, p) for p in named)
             size = f"buffer {buffer.name} of {buffer.item.size:,} B"
             yield f"{size} fits no pool that it may lie in: {listed}"
+    worst, said = 0, ""
     for some in sorted({*filter(None, may), frozenset(pools)}, key=lambda s: (len(s), sorted(s))):
-        able = [
-            one for one, where in zip(problem.buffers, may, strict=True) if where and where <= some
-        ]
+        able = [one for one, on in zip(problem.buffers, may, strict=True) if on and on <= some]
         start, end, live = busiest(one.item for one in able)
         room = sum(problem.pools[p].room for p in some)
-        if live > room:
+        if live - room > worst:
+            worst = live - room
             alive = [one.name for one in able if any(a <= start < z for a, z in one.item.lifetimes)]
-            named_pools = ", ".join(problem.pools[p].name for p in sorted(some))
-            yield (
+            names = quantities.names([problem.pools[p].name for p in sorted(some)])
+            said = (
                 f"in [{start}, {end}) {quantities.count(len(alive), 'buffer')} "
-                f"{listed_names(alive)} need {live:,} B, and may lie only in {named_pools} with "
-                f"{room:,} B: {live - room:,} B too many"
+                f"{quantities.names(alive)} need {live:,} B, and may lie only in {names}, with "
+                f"{room:,} B: {worst:,} B too many"
             )
-
-
-MOST_NAMES = 12
-"""Buffers that a message names."""
-
-
-def listed_names(names: Sequence[str]) -> str:
-    """Return names with commas between them, and how many more there are behind a dozen."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    if said:
+        yield said
