@@ -263,7 +263,7 @@ def shortages(problem: PoolProblem) -> Iterator[str]:
             names = quantities.names([problem.pools[p].name for p in sorted(some)])
             said = (
                 f"in [{start}, {end}) {quantities.count(len(alive), 'buffer')} "
-                f"{quantities.names(alive)} need {live:,} B, and may lie only in {names}, with "
+                f"{quantities.names(alive)} need {live:,} B, and fit only into {names}, with "
                 f"{room:,} B: {worst:,} B too many"
             )
     if said:

@@ -35,32 +35,37 @@ def random_problem(seed: int) -> PoolProblem:
     for b in range(random.randint(8, 14)):
         times = sorted(random.sample(range(13), random.choice((2, 2, 2, 4))))
         alignment, size = random.choice(alignments), random.randint(1, 9)
-        chance, offset, at_end, names = random.random(), None, False, ()
-        if chance < 0.1:
-            offset = alignment * random.randint(0, 3)
-        elif chance < 0.2:
-            at_end = True
-        if random.random() < 0.3:
-            names = tuple(sorted(random.sample([p.name for p in pools], random.randint(1, 2))))
+        chance = random.random()
+        offset = alignment * random.randint(0, 3) if chance < 0.1 else None
+        some = random.randint(1, 2) if random.random() < 0.3 else 0
+        names = tuple(sorted(random.sample([pool.name for pool in pools], some)))
         item = Item(
             size=size,
             lifetimes=tuple(zip(times[::2], times[1::2], strict=True)),
             alignment=alignment,
             offset=offset,
         )
-        buffers.append(Buffer(name=f"b{b}", item=item, pools=names, at_end=at_end))
+        buffers.append(Buffer(name=f"b{b}", item=item, pools=names, at_end=0.1 <= chance < 0.2))
     return PoolProblem(buffers=tuple(buffers), pools=tuple(pools))
 
 
-def least_cost_and_height(problem: PoolProblem) -> tuple[int, int] | None:
-    """Return the least cost and then the least sum of heights; ``None`` if not everything fits."""
+def least_cost_and_height(
+    problem: PoolProblem, *, may_leave_out: bool = False
+) -> tuple[int, int] | None:
+    """Return the least cost and then the least sum of heights; ``None`` if not everything fits.
+
+    What may be left out costs its bytes, and nothing else has a cost then.
+    """
     model = cp_model.CpModel()
     heights = [model.new_int_var(0, pool.capacity, "height") for pool in problem.pools]
     lies = [[model.new_bool_var("lies") for _ in problem.pools] for _ in problem.buffers]
-    offsets = []
+    offsets, left_out = [], []
     for b, buffer in enumerate(problem.buffers):
         item = buffer.item
-        model.add_exactly_one(lies[b])
+        left_out.append(model.new_bool_var("left out"))
+        model.add_exactly_one([*lies[b], left_out[b]])
+        if not may_leave_out:
+            model.add(left_out[b] == 0)
         offset = model.new_int_var(0, max(pool.capacity for pool in problem.pools), "offset")
         offsets.append(offset)
         for p, pool in enumerate(problem.pools):
@@ -88,10 +93,10 @@ def least_cost_and_height(problem: PoolProblem) -> tuple[int, int] | None:
                 here = (lies_here, "in bytes")
                 places.append(model.new_optional_fixed_size_interval_var(offsets[b], size, *here))
         model.add_no_overlap_2d(times, places)
+    costs = [0 if may_leave_out else pool.cost for pool in problem.pools]
     cost = sum(
-        pool.cost * buffer.item.size * lies[b][p]
+        buffer.item.size * (left_out[b] + sum(a * x for a, x in zip(costs, lies[b], strict=True)))
         for b, buffer in enumerate(problem.buffers)
-        for p, pool in enumerate(problem.pools)
     )
     best = _least(model, cost)
     if best is None:
