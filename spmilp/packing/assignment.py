@@ -24,9 +24,8 @@ from spmilp.packing.portfolio import DEFAULT_OPTIONS, minimise, pack
 from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
 from spmilp.units import Bytes
 
-NODES_PER_SECOND = 200_000
-"""Nodes that a deterministic second of CP-SAT counts as; the packer takes about a second for as
-many."""
+NODES_PER_SECOND = 1_000_000
+"""Nodes of the packer that a deterministic second of CP-SAT counts as; both take about as long."""
 FIRST_EFFORT = 1.0
 """Deterministic seconds for a master problem, at first; doubled when it says nothing new."""
 FIRST_BUDGET = 400_000
@@ -268,7 +267,7 @@ class _Search:
         packings = []
         for p, pool in enumerate(self._problem.pools):
             inside, height = _inside(choice.pools, p), choice.heights[p] if stage else pool.capacity
-            packings.append(self._packed(p, inside, height, self._budget, conflict=True))
+            packings.append(self._packed(p, inside, height, conflict=True))
             if packings[-1].offsets is None:
                 self._learn(p, inside, height + 1, packings[-1], master)
         if all(packing.offsets is not None for packing in packings):
@@ -286,7 +285,7 @@ class _Search:
         if is_proven:
             buffers = tuple(buffers[i] for i in packing.conflict or range(len(buffers)))
             if least <= pool.capacity:
-                least = max(least, self._lowest(p, buffers).bound)
+                least = max(least, self._packed(p, buffers, lowest=True).bound)
         self._is_in_doubt |= not is_proven
         for q, other in enumerate(self._problem.pools):
             # Pools of one kind are told the same.
@@ -296,31 +295,35 @@ class _Search:
                 self._learnt += [(q, buffers, least)] * is_proven
 
     def _packed(
-        self, p: int, buffers: Sequence[int], height: Bytes, nodes: int, *, conflict: bool
+        self,
+        p: int,
+        buffers: Sequence[int],
+        height: Bytes | None = None,
+        *,
+        nodes: int | None = None,
+        conflict: bool = False,
+        lowest: bool = False,
     ) -> Packing:
-        """Pack buffers in a pool below a height."""
+        """Pack buffers in a pool, below a height if there is one, for a number of nodes."""
+        height = self._problem.pools[p].capacity if height is None else height
+        limits = [n for n in (nodes or self._budget, self._clock.nodes_left) if n is not None]
+        options = replace(
+            self._options,
+            time_limit=self._clock.seconds_left,
+            node_limit=min(limits),
+            conflict=conflict,
+        )
         problem = self._problem.problem_in(p, buffers, height)
-        packing = pack(problem, self._limited(nodes, conflict=conflict))
+        if lowest:
+            packing = minimise(problem, options, ends_at_interrupts=False)
+        else:
+            packing = pack(problem, options)
         self._clock.nodes += packing.nodes
         return packing
-
-    def _lowest(self, p: int, buffers: Sequence[int]) -> Packing:
-        """Return the lowest packing of buffers in a pool."""
-        problem = self._problem.problem_in(p, buffers, self._problem.pools[p].capacity)
-        limited = self._limited(self._budget, conflict=False)
-        packing = minimise(problem, limited, ends_at_interrupts=False)
-        self._clock.nodes += packing.nodes
-        return packing
-
-    def _limited(self, nodes: int, *, conflict: bool) -> PackingOptions:
-        """Return what is left of the limits, for one pool."""
-        left, seconds = self._clock.nodes_left, self._clock.seconds_left
-        nodes = nodes if left is None else min(nodes, left)
-        return replace(self._options, time_limit=seconds, node_limit=nodes, conflict=conflict)
 
     def _pack_low(self, pools: Sequence[int]) -> None:
         """Pack a choice as low as it can be, and keep that if it is the best."""
-        self._keep(pools, [self._lowest(p, _inside(pools, p)) for p in self._pools])
+        self._keep(pools, [self._packed(p, _inside(pools, p), lowest=True) for p in self._pools])
 
     def _keep(self, pools: Sequence[int], packings: Sequence[Packing]) -> None:
         """Keep a packing if it is one, and better than the best."""
@@ -358,18 +361,12 @@ class _Search:
             for b in self._as_many_as_fit(p, [], able) if p in self._pools else able:
                 pools[b] = p
         if -1 not in pools:
-            rooms = [pool.capacity for pool in self._problem.pools]
-            packings = [
-                self._packed(p, _inside(pools, p), room, self._budget, conflict=False)
-                for p, room in enumerate(rooms)
-            ]
-            self._keep(pools, packings)
+            self._keep(pools, [self._packed(p, _inside(pools, p)) for p in self._pools])
 
     def _as_many_as_fit(self, p: int, kept: list[int], more: list[int]) -> list[int]:
         """Add to what lies in a pool all that fits; halves are tried where the whole does not."""
-        buffers, capacity = sorted([*kept, *more]), self._problem.pools[p].capacity
-        few = LIMITS.nodes_per_proof
-        if self._packed(p, buffers, capacity, few, conflict=False).offsets is not None:
+        buffers = sorted([*kept, *more])
+        if self._packed(p, buffers, nodes=LIMITS.nodes_per_proof).offsets is not None:
             return buffers
         if len(more) <= 1 or self._clock.is_up:
             return kept

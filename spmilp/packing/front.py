@@ -27,9 +27,8 @@ def pack(
 
     Parameters
     ----------
-    buffers
-        A CSV file as of ``spmilp pack``, or :class:`spmilp.packing.Buffer` objects.
-    pools
+    buffers, pools
+        A CSV file as of ``spmilp pack``, or :class:`spmilp.packing.Buffer` objects; and
         :class:`spmilp.packing.Pool` objects, or texts as of ``--pool``.
     minimise
         Whether, at the least cost, the sum of the heights is minimised.
@@ -37,12 +36,8 @@ def pack(
         Seconds or a text such as ``"5m"``; nodes of the search; the same seed and limit in nodes
         give the same answer when no time limit strikes.
 
-    Raises
-    ------
-    ValueError
-        If a pool, a name or a limit is malformed; what does not fit is said in the answer.
-    spmilp.SpmilpError
-        If the file cannot be read.
+    Raises a ``ValueError`` if a pool, a name or a limit is malformed, and a ``SpmilpError`` if the
+    file cannot be read. What does not fit is said in the answer.
     """
     seconds = quantities.duration(time_limit)
     problem = PoolProblem(
