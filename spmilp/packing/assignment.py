@@ -203,7 +203,9 @@ class _Search:
         self._learnt: list[tuple[int, tuple[int, ...], Bytes]] = []
         self.best: PoolPacking | None = None
         self.is_infeasible = not all(self._choices)
-        self.bounds = [0, 0]
+        self._known: dict[tuple[int, tuple[int, ...], Bytes, bool], Packing] = {}
+        least = [min((self._costs[p] for p in able), default=0) for able in self._choices]
+        self.bounds = [sum(a * b for a, b in zip(least, self._sizes, strict=True)), 0]
 
     def is_proven(self, stage: int) -> bool:
         """Return whether nothing is better than the best packing."""
@@ -228,6 +230,8 @@ class _Search:
 
     def _close(self, stage: int) -> None:
         """Close the gap of the cost, or at the least cost that of the heights."""
+        if self.is_proven(stage):
+            return
         master, turn, effort = self._new_master(stage), 0, FIRST_EFFORT
         while not self._clock.is_up and not self.is_proven(stage):
             choice = master.least(master.objectives[stage], effort, self._clock, self._options.seed)
@@ -306,6 +310,9 @@ class _Search:
     ) -> Packing:
         """Pack buffers in a pool, below a height if there is one, for a number of nodes."""
         height = self._problem.pools[p].capacity if height is None else height
+        key = p, tuple(buffers), height, lowest
+        if key in self._known:
+            return self._known[key]
         limits = [n for n in (nodes or self._budget, self._clock.nodes_left) if n is not None]
         options = replace(
             self._options,
@@ -319,6 +326,8 @@ class _Search:
         else:
             packing = pack(problem, options)
         self._clock.nodes += packing.nodes
+        if packing.offsets is not None:
+            self._known[key] = packing
         return packing
 
     def _pack_low(self, pools: Sequence[int]) -> None:
