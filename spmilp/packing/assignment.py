@@ -11,7 +11,6 @@ heights of the pools, with the height of each as a variable.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil, inf
@@ -144,6 +143,8 @@ class _Master:
 
     def least(self, objective: Any, effort: float, clock: Clock, seed: int) -> _Choice:
         """Return a choice with the least of an objective, or what a limit leaves of that."""
+        from concurrent.futures import ThreadPoolExecutor
+
         from ortools.sat.python import cp_model
 
         self.model.minimize(objective)
