@@ -76,20 +76,17 @@ def parse_table(data: bytes, name: str) -> Table:
             else:
                 if len(cells) != len(header):
                     raise ValueError(f"{len(cells)} cells, but the first line has {len(header)}")
-                name_of_row = _id_of(cells[columns["id"]])
-                if name_of_row in line_of:
-                    line = line_of[name_of_row]
-                    raise ValueError(f"id {_shown(name_of_row)} is that of line {line} too")
-                given = {column: cells[at] for column, at in columns.items()}
-                buffer = _buffer_of(name_of_row, given)
-                item = buffer.item
+                buffer = _id_of(cells[columns["id"]])
+                if buffer in line_of:
+                    raise ValueError(f"id {_shown(buffer)} is that of line {line_of[buffer]} too")
+                one = _buffer_of(buffer, {column: cells[at] for column, at in columns.items()})
                 # No packing needs more, and offsets stay inside 64 bits.
-                total += item.size + item.alignment - 1
+                total += one.item.size + one.item.alignment - 1
                 if total >= LARGEST:
                     raise ValueError(f"sizes with alignments add up to {total} B, 2^60 B or more")
-                line_of[name_of_row] = number
+                line_of[buffer] = number
                 rows.append(cells)
-                buffers.append(buffer)
+                buffers.append(one)
             number = reader.line_num + 1
     except csv.Error as error:
         raise FileError(f"{name}, line {number}: is no line of a CSV file: {error}") from error
