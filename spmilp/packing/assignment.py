@@ -17,7 +17,7 @@ from math import ceil, inf
 from typing import Any
 
 from spmilp.packing.instance import instance_of
-from spmilp.packing.items import PackingProblem
+from spmilp.packing.items import PackingProblem, busiest
 from spmilp.packing.pools import PoolPacking, PoolProblem, shortages, taken_by
 from spmilp.packing.portfolio import DEFAULT_OPTIONS, minimise, pack
 from spmilp.packing.result import LIMITS, Clock, Packing, PackingOptions, PackingStatus
@@ -375,8 +375,10 @@ class _Search:
 
     def _as_many_as_fit(self, p: int, kept: list[int], more: list[int]) -> list[int]:
         """Add to what lies in a pool all that fits; halves are tried where the whole does not."""
-        buffers = sorted([*kept, *more])
-        if self._packed(p, buffers, nodes=LIMITS.nodes_per_proof).offsets is not None:
+        buffers, few = sorted([*kept, *more]), LIMITS.nodes_per_proof
+        live = busiest(self._problem.buffers[b].item for b in buffers)[2]
+        # Live bytes say most often, and soon, that there is no room.
+        if live <= self._problem.pools[p].room and self._packed(p, buffers, nodes=few).offsets:
             return buffers
         if len(more) <= 1 or self._clock.is_up:
             return kept
