@@ -22,6 +22,8 @@
     Why a plan is slow; why there is none, and what helps.
 :func:`sweep`
     Networks on machines of many sizes, and the smallest machine that is good enough.
+:func:`pack`
+    Buffers with lifetimes into memories: offsets at the least cost, or what does not fit.
 :class:`SpmilpError`
     The base of all errors that say that something given cannot be used.
 
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from spmilp.errors import SpmilpError
     from spmilp.explaining.explain import explain
     from spmilp.machine.read import load_machine
+    from spmilp.packing.front import pack
     from spmilp.pipeline import solve
     from spmilp.problem.builder import ProblemBuilder
     from spmilp.problem.file import read_problem as load_problem
@@ -80,6 +83,7 @@ __all__ = [
     "explain",
     "load_machine",
     "load_problem",
+    "pack",
     "read",
     "solve",
     "solver",
@@ -96,6 +100,7 @@ _HOMES = {
     "explain": "spmilp.explaining.explain:explain",
     "load_machine": "spmilp.machine.read:load_machine",
     "load_problem": "spmilp.problem.file:read_problem",
+    "pack": "spmilp.packing.front:pack",
     "read": "spmilp.result:read",
     "solve": "spmilp.pipeline:solve",
     "solver": "spmilp.registry:solver",

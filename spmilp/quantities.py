@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from spmilp.errors import ArgumentError
 
@@ -15,6 +15,8 @@ BYTES = {"": 1, "b": 1} | {
 }
 """Bytes of each unit of memory, as memories are counted."""
 MOST_BYTES = 2**60 - 1
+MOST_NAMES = 12
+"""Names that a message lists."""
 
 
 def duration(given: str | float) -> float:
@@ -140,6 +142,12 @@ def share(given: str | float) -> float:
 def count(number: int, unit: str) -> str:
     """Return ``1 task``, ``2,000 tasks``."""
     return f"{number:,} {unit}" + ("" if number == 1 else "s")
+
+
+def names(some: Sequence[str]) -> str:
+    """Write names with commas between them, and how many more there are behind a dozen."""
+    more = f" and {len(some) - MOST_NAMES} more" if len(some) > MOST_NAMES else ""
+    return ", ".join(some[:MOST_NAMES]) + more
 
 
 def size(number: int) -> str:

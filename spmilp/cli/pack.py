@@ -2,10 +2,9 @@
 
 import math
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,22 +15,20 @@ from spmilp import quantities
 from spmilp.cli import arguments
 from spmilp.cli import output as out
 from spmilp.cli.arguments import argument, option, verb
-from spmilp.cli.interrupts import interrupts_noted
-from spmilp.errors import ExitCode
+from spmilp.cli.interrupts import Interrupts, interrupts_noted
+from spmilp.cli.pools import pack_into_pools
+from spmilp.errors import ExitCode, FileError
 
 if TYPE_CHECKING:
-    from spmilp.packing import Item, Packing, PackingProblem, PackingViolation
+    from spmilp.packing import Packing, PackingProblem, PackingStatus, PackingViolation
     from spmilp.packing.minimalloc import Table
-    from spmilp.units import Bytes, Cycles
-
-MOST_NAMES = 12
-"""Buffers that a message names."""
 
 
 @verb(
     file=argument("FILE.csv"),
     capacity=option("-c", parser=arguments.byte_count, metavar="BYTES", show_default="no limit"),
     minimise=option("--minimize"),
+    pool=option(metavar="NAME=BYTES[,cost=N][,align=BYTES][,reserve=FROM-TO]", show_default="none"),
     output=option("-o", metavar="OUT.csv", show_default="nowhere"),
     reserve=option(metavar="FROM-TO", show_default="none"),
     node_limit=option(min=1, metavar="N", show_default="none"),
@@ -40,6 +37,7 @@ def pack(
     file: Path,
     capacity: int | None = None,
     minimise: bool = False,
+    pool: list[str] | None = None,
     output: Path | None = None,
     reserve: list[str] | None = None,
     ignore_offsets: bool = False,
@@ -58,12 +56,16 @@ def pack(
     ----------
     file
         Buffers, one on each line: id,lower,upper,size and, where wanted,
-        offset,alignment,gaps. The columns may be in any order; others are kept as
-        they are.
+        offset,alignment,gaps,pools. The columns may be in any order; others are kept
+        as they are.
     capacity
         Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.
     minimise
         Find the lowest packing, not just one.
+    pool
+        One of several memories (repeat): sram=256K, flash=2M,cost=4,align=64. The cost,
+        bytes of buffers times the cost of their pool, is the least; with --minimise
+        heights are too. The column pools names those a buffer may lie in: sram|flash.
     output
         Where to write the file with offsets. It may be FILE.csv itself.
     reserve
@@ -73,12 +75,17 @@ def pack(
     node_limit
         Limit on the buffers that the search places, all branches counted.
     """
-    if capacity is None and not minimise:
-        raise typer.BadParameter("say --capacity BYTES, or --minimise, or both")
+    if pool and (capacity is not None or reserve):
+        raise typer.BadParameter("a --pool says capacity and reserve itself; leave the options out")
+    if capacity is None and not minimise and not pool:
+        raise typer.BadParameter(
+            "say --capacity BYTES, or --minimise, or both; or --pool NAME=BYTES"
+        )
     reserved = tuple(map(_range, reserve or ()))
     from spmilp import packing
     from spmilp.compiled import warn_if_slow
     from spmilp.files import require_room, write_atomically
+    from spmilp.packing.items import busiest
     from spmilp.packing.minimalloc import read_table, text_with_offsets
 
     if output is not None:
@@ -87,16 +94,36 @@ def pack(
     with interrupts_noted() as interrupts:
         table = read_table(file)
         if ignore_offsets:
-            free = tuple(replace(item, offset=None) for item in table.items)
-            table = replace(table, items=free)
-        problem = packing.PackingProblem(items=table.items, capacity=capacity, reserved=reserved)
+            free = (
+                replace(one, item=replace(one.item, offset=None), at_end=False)
+                for one in table.buffers
+            )
+            table = replace(table, buffers=tuple(free))
         options = packing.PackingOptions(
             time_limit=None if math.isinf(time_limit) else time_limit,
             node_limit=node_limit,
             seed=seed,
         )
-        out.say("packing")
         warn_if_slow(out.print_warning)
+        if pool:
+            out.say("packing")
+            status, is_rejected = pack_into_pools(
+                file,
+                table,
+                pool,
+                options,
+                interrupts,
+                heights=minimise,
+                output=output,
+                as_json=as_json,
+            )
+            raise typer.Exit(_code(status, interrupts, is_rejected=is_rejected))
+        for one in table.buffers:
+            if one.pools or one.at_end:
+                where = f"may lie in {', '.join(one.pools)}" if one.pools else "lies at the end"
+                raise FileError(f"{file}: buffer {one.name} {where}; say --pool NAME=BYTES")
+        problem = packing.PackingProblem(items=table.items, capacity=capacity, reserved=reserved)
+        out.say("packing")
         found = (packing.minimise if minimise else packing.pack)(problem, options)
         interrupts.finishing = True
         offsets = found.offsets
@@ -139,14 +166,17 @@ def pack(
         title = out.styled(f"{file}: {quantities.count(len(ids), 'buffer')}, {how}", "bold")
         figures = _figures(problem, found, output)
         out.print_answer(data, chain([title], figures), as_json=as_json)
-    # The code says a defect of ours first, then a signal, then what the search says.
-    if violations:
-        raise typer.Exit(ExitCode.INTERNAL)
+    raise typer.Exit(_code(found.status, interrupts, is_rejected=bool(violations)))
+
+
+def _code(status: "PackingStatus", interrupts: Interrupts, *, is_rejected: bool) -> ExitCode:
+    """Say a defect of ours first, then a signal, then what the search says."""
+    if is_rejected:
+        return ExitCode.INTERNAL
     if interrupts.code is not None:
-        raise typer.Exit(interrupts.code)
-    if found.status is packing.PackingStatus.INFEASIBLE:
-        raise typer.Exit(ExitCode.INFEASIBLE)
-    raise typer.Exit(ExitCode.OK if good else ExitCode.LIMIT_WITHOUT_PLAN)
+        return interrupts.code
+    ends = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.LIMIT_WITHOUT_PLAN}
+    return ends.get(status, ExitCode.OK)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -187,6 +217,8 @@ def _figures(
     problem: "PackingProblem", packing: "Packing", written: Path | None
 ) -> Iterator[RenderableType]:
     """Yield the figures for people."""
+    from spmilp.packing.items import busiest
+
     capacity, height = problem.capacity, packing.height or 0
     start, end, live = busiest(problem.items)
     fixed = sum(1 for item in problem.items if item.offset is not None)
@@ -210,23 +242,10 @@ def _figures(
         yield "The offsets are shown with -o OUT.csv or --json."
 
 
-def busiest(items: "Iterable[Item]") -> "tuple[Cycles, Cycles, Bytes]":
-    """Return the first time span with the most live bytes, and how many; all 0 without items."""
-    steps = Counter[int]()
-    for item in items:
-        for start, end in item.lifetimes:
-            steps[start] += item.size
-            steps[end] -= item.size
-    peak, live = (0, 0, 0), 0
-    for start, end in pairwise(sorted(steps)):
-        live += steps[start]
-        if live > peak[2]:
-            peak = (start, end, live)
-    return peak
-
-
 def why_infeasible(table: "Table", problem: "PackingProblem", packing: "Packing") -> str:
     """Name the buffers that cannot be packed together, and say what they need and what there is."""
+    from spmilp.packing.items import busiest
+
     capacity, conflict = problem.capacity, packing.conflict or ()
     least = f"no packing of all is lower than {packing.bound:,} B"
     if not conflict:
@@ -236,14 +255,13 @@ def why_infeasible(table: "Table", problem: "PackingProblem", packing: "Packing"
     needs = [f"{sum(item.size for item in items):,} B in all", f"{peak:,} B in [{start}, {end})"]
     fixed = [(item.offset, item.offset + item.size) for item in items if item.offset is not None]
     if fixed:
-        shown = _ranges(fixed[:MOST_NAMES])
+        shown = _ranges(fixed[: quantities.MOST_NAMES])
         needs.append(f"fixed by the column offset at {shown} (--ignore-offsets frees them)")
     if problem.reserved:
         needs.append(f"outside {_ranges(problem.reserved)}")
     room = "" if capacity is None else f" inside {capacity:,} B"
-    named = ", ".join(table.ids[i] for i in conflict[:MOST_NAMES])
-    more = f" and {len(conflict) - MOST_NAMES} more" if len(conflict) > MOST_NAMES else ""
-    buffers = f"{quantities.count(len(conflict), 'buffer')} {named}{more}"
+    named = quantities.names([table.ids[i] for i in conflict])
+    buffers = f"{quantities.count(len(conflict), 'buffer')} {named}"
     return f"{buffers} cannot be packed{room}: {', '.join(needs)}; {least}"
 
 

@@ -12,23 +12,33 @@
                         prunings, its runs and restarts
     outlines            conflicts and simple ways to place all items, compiled as the search is
     minimalloc          MiniMalloc's CSV files
-A packing is offsets in one memory; nothing here knows networks or machines.
+    pools, assignment   buffers and several pools; which lies in which, by the packer's proofs
+    front               one call from a file and pools to an answer
+A packing is offsets in one memory, or in each of several; nothing here knows networks or machines.
 """
 
-from spmilp.packing.check import PackingViolation, check_packing
+from spmilp.packing.assignment import pack_pools
+from spmilp.packing.check import PackingViolation, check_packing, check_pools
 from spmilp.packing.items import Item, PackingProblem
+from spmilp.packing.pools import Buffer, Pool, PoolPacking, PoolProblem
 from spmilp.packing.portfolio import minimise, pack, pack_by
 from spmilp.packing.result import Packing, PackingOptions, PackingStatus
 
 __all__ = [
+    "Buffer",
     "Item",
     "Packing",
     "PackingOptions",
     "PackingProblem",
     "PackingStatus",
     "PackingViolation",
+    "Pool",
+    "PoolPacking",
+    "PoolProblem",
     "check_packing",
+    "check_pools",
     "minimise",
     "pack",
     "pack_by",
+    "pack_pools",
 ]

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 
 from spmilp.packing.items import LARGEST, Item, PackingProblem
+from spmilp.packing.pools import Pool, PoolProblem
+from spmilp.units import Bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +100,52 @@ def _connected(problem: PackingProblem) -> list[int]:
     for a, b in problem.together:
         number = [number[a] if n == number[b] else n for n in number]
     return number
+
+
+def check_pools(
+    problem: PoolProblem, places: Sequence[tuple[int, Bytes]]
+) -> list[PackingViolation]:
+    """Return every violation of buffers that lie in pools at offsets; an empty list says valid.
+
+    Raises a ``ValueError`` if there is not one pool with an offset for each buffer.
+    """
+    if len(places) != len(problem.buffers):
+        raise ValueError(f"{len(places)} places for {len(problem.buffers)} buffers")
+    items, found = tuple(buffer.item for buffer in problem.buffers), []
+    for i, (p, offset) in enumerate(places):
+        if not 0 <= p < len(problem.pools):
+            message = f"item {i} lies in pool {p} of {len(problem.pools)}"
+            found.append(PackingViolation("in_its_pools", (i,), message))
+            continue
+        found += _alone_in_pool(problem, i, problem.pools[p], offset)
+    # Pools lie behind each other here, so that only what is in one pool can share bytes.
+    apart = 1 + max(
+        (at + item.size for (_, at), item in zip(places, items, strict=True)), default=0
+    )
+    space = PackingProblem(items=items, capacity=None)
+    return [*found, *_in_pairs(space, [p * apart + offset for p, offset in places])]
+
+
+def _alone_in_pool(
+    problem: PoolProblem, i: int, pool: Pool, offset: Bytes
+) -> Iterator[PackingViolation]:
+    """Yield what is wrong with one buffer where it is in a pool."""
+    buffer = problem.buffers[i]
+    alone = PackingProblem(items=(buffer.item,), capacity=pool.capacity, reserved=pool.reserved)
+    for one in _alone(alone, 0, offset):
+        yield PackingViolation(
+            one.rule, (i,), f"{pool.name}: {one.message}".replace("item 0", f"item {i}")
+        )
+    where = f"{pool.name}: item {i} at {offset}"
+    if buffer.pools and pool.name not in buffer.pools:
+        yield PackingViolation(
+            "in_its_pools", (i,), f"{where} may lie in {', '.join(buffer.pools)}"
+        )
+    if offset % pool.alignment:
+        message = f"{where} is no multiple of {pool.alignment}, the pool's alignment"
+        yield PackingViolation("aligned", (i,), message)
+    higher = range(offset + 1, pool.capacity - buffer.item.size + 1)
+    steps = lcm(buffer.item.alignment, pool.alignment)
+    if buffer.at_end and higher and higher[-1] // steps * steps > offset:
+        message = f"{where} is not at the end: {higher[-1] // steps * steps} is possible"
+        yield PackingViolation("at_the_end", (i,), message)

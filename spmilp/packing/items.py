@@ -1,6 +1,7 @@
 """A packing problem: items with lifetimes, one memory, and pairs that have one offset."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -95,3 +96,18 @@ class PackingProblem:
         place = {item: i for i, item in enumerate(items)}
         both = tuple((place[a], place[b]) for a, b in self.together if a in place and b in place)
         return replace(self, items=tuple(self.items[item] for item in items), together=both)
+
+
+def busiest(items: Iterable[Item]) -> tuple[Cycles, Cycles, Bytes]:
+    """Return the first time span with the most live bytes, and how many; all 0 without items."""
+    steps = Counter[int]()
+    for item in items:
+        for start, end in item.lifetimes:
+            steps[start] += item.size
+            steps[end] -= item.size
+    peak, live = (0, 0, 0), 0
+    for start, end in pairwise(sorted(steps)):
+        live += steps[start]
+        if live > peak[2]:
+            peak = (start, end, live)
+    return peak

@@ -1,9 +1,10 @@
 """MiniMalloc's CSV: buffers in, offsets out.
 
-``id,lower,upper,size`` in any order, with ``offset``, ``alignment`` and ``gaps`` where there are
-any; other columns, such as ``hint``, are passed through. The meaning of each column is that of
+``id,lower,upper,size`` in any order, with ``offset``, ``alignment``, ``gaps`` and ``pools`` where
+there are any; other columns, such as ``hint``, are passed through. The meaning of each is that of
 google/minimalloc, ``src/converter.cc``: ``lower`` and ``upper`` are a half-open lifetime, and an
-``offset`` in the input fixes the buffer there.
+``offset`` in the input fixes the buffer there. Ours are ``pools``, names with ``|`` between them of
+pools that the buffer may lie in, and the offset ``end``, the end of its pool.
 """
 
 import csv
@@ -17,10 +18,12 @@ from pathlib import Path
 from spmilp.errors import FileError
 from spmilp.files import read_bytes
 from spmilp.packing.items import LARGEST, Item
+from spmilp.packing.pools import Buffer
 from spmilp.units import Bytes, Cycles
 
 REQUIRED = ("id", "lower", "upper", "size")
-OPTIONAL = ("alignment", "gaps", "offset")
+OPTIONAL = ("alignment", "gaps", "offset", "pools")
+AT_END = "end"
 LONGEST_ID = 40
 """Characters of an id that a message shows."""
 
@@ -29,13 +32,22 @@ LONGEST_ID = 40
 class Table:
     """The buffers of a file, and the file's cells as they were.
 
-    Cells are in ``header`` and ``rows``, empty rows left out; each row has an id and an item.
+    Cells are in ``header`` and ``rows``, empty rows left out; each row has a buffer.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    ids: tuple[str, ...]
-    items: tuple[Item, ...]
+    buffers: tuple[Buffer, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The name of each buffer."""
+        return tuple(buffer.name for buffer in self.buffers)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What each buffer is, wherever it lies."""
+        return tuple(buffer.item for buffer in self.buffers)
 
 
 def read_table(path: Path | str) -> Table:
@@ -51,7 +63,7 @@ def parse_table(data: bytes, name: str) -> Table:
     reader = csv.reader(io.StringIO(_text(data, name), newline=""), strict=True)
     header: tuple[str, ...] = ()
     columns: dict[str, int] = {}
-    rows, items = [], []
+    rows, buffers = [], []
     line_of: dict[str, int] = {}
     total, number = 0, 1
     try:
@@ -67,14 +79,14 @@ def parse_table(data: bytes, name: str) -> Table:
                 buffer = _id_of(cells[columns["id"]])
                 if buffer in line_of:
                     raise ValueError(f"id {_shown(buffer)} is that of line {line_of[buffer]} too")
-                item = _item_of({column: cells[at] for column, at in columns.items()})
+                one = _buffer_of(buffer, {column: cells[at] for column, at in columns.items()})
                 # No packing needs more, and offsets stay inside 64 bits.
-                total += item.size + item.alignment - 1
+                total += one.item.size + one.item.alignment - 1
                 if total >= LARGEST:
                     raise ValueError(f"sizes with alignments add up to {total} B, 2^60 B or more")
                 line_of[buffer] = number
                 rows.append(cells)
-                items.append(item)
+                buffers.append(one)
             number = reader.line_num + 1
     except csv.Error as error:
         raise FileError(f"{name}, line {number}: is no line of a CSV file: {error}") from error
@@ -82,21 +94,31 @@ def parse_table(data: bytes, name: str) -> Table:
         raise FileError(f"{name}, line {number}: {error}") from error
     if not header:
         raise FileError(f"{name}: is empty; expected a first line such as id,lower,upper,size")
-    return Table(header=header, rows=tuple(rows), ids=tuple(line_of), items=tuple(items))
+    return Table(header=header, rows=tuple(rows), buffers=tuple(buffers))
 
 
-def text_with_offsets(table: Table, offsets: Sequence[Bytes]) -> str:
-    """Return the file's text with an offset in each row; all else as it was, lines end in ``\\n``.
+def text_with_offsets(
+    table: Table, offsets: Sequence[Bytes], pools: Sequence[str] | None = None
+) -> str:
+    """Return the file's text with an offset, and a pool where there are several, in each row.
 
-    Raises a ``ValueError`` if there is not one offset for each row.
+    All else is as it was; lines end in ``\\n``. Raises a ``ValueError`` if there is not one offset
+    and pool for each row.
     """
-    column = _columns_of(table.header).get("offset")
+    header, columns = [*table.header], _columns_of(table.header)
+    written = {"offset": [str(offset) for offset in offsets], **({"pools": pools} if pools else {})}
+    for name in written:
+        if name not in columns:
+            columns[name] = len(header)
+            header.append(name)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.header if column is not None else (*table.header, "offset"))
-    for row, offset in zip(table.rows, offsets, strict=True):
-        at = len(row) if column is None else column
-        writer.writerow((*row[:at], str(offset), *row[at + 1 :]))
+    writer.writerow(header)
+    for row, *cells in zip(table.rows, *written.values(), strict=True):
+        out = [*row, *[""] * (len(header) - len(row))]
+        for name, cell in zip(written, cells, strict=True):
+            out[columns[name]] = cell
+        writer.writerow(out)
     return text.getvalue()
 
 
@@ -136,6 +158,14 @@ def _id_of(cell: str) -> str:
     if any(unicodedata.category(character) == "Cc" for character in name):
         raise ValueError(f"id {_shown(name)} has control characters")
     return name
+
+
+def _buffer_of(name: str, cells: Mapping[str, str]) -> Buffer:
+    """Return the buffer of a row."""
+    at_end = cells.get("offset", "").strip().casefold() == AT_END
+    pools = (pool.strip() for pool in cells.get("pools", "").split("|"))
+    item = _item_of({**cells, "offset": ""} if at_end else cells)
+    return Buffer(name=name, item=item, pools=tuple(filter(None, pools)), at_end=at_end)
 
 
 def _item_of(cells: Mapping[str, str]) -> Item:

@@ -1,7 +1,7 @@
 """Find offsets inside a capacity, or the least height; with a proof if possible."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -39,11 +39,16 @@ def pack(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> 
     return call.answer(PackingStatus.UNKNOWN)
 
 
-def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS) -> Packing:
+def minimise(
+    problem: PackingProblem,
+    options: PackingOptions = DEFAULT_OPTIONS,
+    *,
+    ends_at_interrupts: bool = True,
+) -> Packing:
     """Find the lowest packing, within ``problem.capacity`` where there is one.
 
     The answer is ``optimal`` when its height equals the proven bound. A ``KeyboardInterrupt`` ends
-    the search early; what was found until then is returned.
+    the search early, and what was found until then is returned; or it is raised, if wanted so.
 
     Raises a ``ValueError`` if :func:`instance_of` refuses the problem.
     """
@@ -54,7 +59,7 @@ def minimise(problem: PackingProblem, options: PackingOptions = DEFAULT_OPTIONS)
     source, offsets = min(first_answers(call.instance), key=lambda answer: height_of(answer[1]))
     decider, budget = Decider(call.instance, options, call.clock), LIMITS.first_budget
     disproved: Verdict | None = None
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt) if ends_at_interrupts else nullcontext():
         while heights := call.heights_below(height_of(offsets)):
             if call.clock.is_up or decider.tables is None:
                 break

@@ -102,7 +102,7 @@ def test_a_model_whose_dimensions_are_not_bound_is_refused_by_name() -> None:
 
 def test_the_public_names_are_those_of_the_documentation() -> None:
     public = ("ProblemBuilder", "Result", "SpmilpError", "bound", "check", "compare", "explain")
-    public += ("load_machine", "load_problem", "read", "solve", "solver", "sweep")
+    public += ("load_machine", "load_problem", "pack", "read", "solve", "solver", "sweep")
     assert sorted(spmilp.__all__) == sorted(public)
     assert set(dir(spmilp)) == {*public, "__version__"}
     assert all(len(getattr(spmilp, name).__doc__) > 40 for name in public)

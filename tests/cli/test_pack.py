@@ -138,3 +138,38 @@ def test_a_target_that_cannot_be_written_is_an_error(run: Run, file: Path, tmp_p
     os.mkfifo(tmp_path / "pipe")
     assert run("pack", file, "-c", "12", "-o", tmp_path / "pipe").code == 3
     assert not (tmp_path / "pipe").is_file()
+
+
+POOLED = (
+    "id,lower,upper,size,pools,note,offset\na,0,2,60,,x,\nb,0,1,50,tcm|sram,,\nw,1,2,50,tcm,,end\n"
+)
+POOLS = ("--pool", "tcm=100", "--pool", "sram=1K,cost=2")
+
+
+def test_buffers_are_written_with_their_pools_and_read_again(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    file.write_text(POOLED)
+    ended = run("pack", file, *POOLS, "--minimise", "-o", "out.csv")
+    assert ended.code == 0
+    assert "optimal" in ended.out
+    assert (tmp_path / "out.csv").read_text().splitlines()[1:] == [
+        "a,0,2,60,sram,x,0",
+        "b,0,1,50,tcm,,0",
+        "w,1,2,50,tcm,,50",
+    ]
+    again = run("pack", "out.csv", *POOLS, "--json").json
+    assert (again["status"], again["cost"], again["places"]["w"]) == ("optimal", 120, ["tcm", 50])
+    assert [pool["height"] for pool in again["pools"]] == [100, 60]
+
+
+def test_what_fits_into_no_pool_is_said_with_its_own_code(run: Run, file: Path) -> None:
+    file.write_text(POOLED)
+    ended = run("pack", file, "--pool", "tcm=40", "--pool", "sram=100", "--json")
+    assert ended.code == 4
+    assert "buffer w of 50 B fits no pool that it may lie in: tcm has 40 B" in ended.err
+    assert (ended.json["left_out"], ended.json["least_left_out"]) == (["b", "w"], 100)
+    unsaid = run("pack", file, "-c", "1K")
+    assert unsaid.code == 3
+    assert "buffer b may lie in tcm, sram; say --pool NAME=BYTES" in unsaid.err
+    assert "buffer b: no pool 'sram'; there are tcm" in run("pack", file, *POOLS[:2]).err

@@ -28,6 +28,7 @@ CASES = [
     ((*EXPORT, "--prefix", "1x"), 2, "--prefix '1x': expected a letter"),
     ((*EXPORT, "--model", MODEL, "-f", "c"), 3, "is not the model of this problem"),
     (PACK, 2, "--capacity BYTES, or --minimise"),
+    ((*PACK, "--pool", "a=1K", "-c", "1K"), 2, "says capacity and reserve itself"),
     ((*PACK, "--capacity", "0"), 2, "--capacity"),
     ((*PACK, "--capacity", "-1"), 2, "--capacity"),
     ((*PACK, "--capacity", "1kB"), 2, "may count by 1000 or by 1024"),
