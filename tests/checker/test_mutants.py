@@ -40,6 +40,6 @@ def test_both_checkers_say_the_same_of_mutants(name: str, tmp_path: Path) -> Non
 @pytest.mark.full
 def test_every_kind_of_mutation_changes_some_plan() -> None:
     subjects = [SUBJECTS[name]() for name in ("worked example", "coolidge", "stream")]
-    made = {kind for s in subjects for kind, _ in s.mutants(Random(0), 6 * len(KINDS))}
+    made = {kind for s in subjects for kind, _ in s.mutants(Random(0), 12 * len(KINDS))}
     assert made == KINDS.keys()
     assert len(made) > 150

@@ -4,7 +4,8 @@
     bind           lengths of dynamic dimensions and values of inputs that are given
     constants      constant folding, weights without values, normalisation folded into weights
     bodies         operators as text: quantised and recurrent ones, and those of onnxruntime
-    control        why branches and loops are refused
+    few_bits       constants of few bits
+    control        Loop and Scan as one set of nodes per step
     nodes          helpers: new nodes, names and reasons, silence of libraries
 Each pass changes the model in place.
 """

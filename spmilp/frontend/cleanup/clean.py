@@ -27,7 +27,7 @@ from spmilp.frontend.cleanup.constants import (
     mark_missing_values,
     mark_shape_only,
 )
-from spmilp.frontend.cleanup.control import refuse_control_flow
+from spmilp.frontend.cleanup.control import refuse_unknown_control_flow, unroll_loops
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
     first_line,
@@ -192,10 +192,10 @@ def clean_up(
             while is_expanded:
                 fold_constants(model, chosen)
                 fold_shapes(model)
-                is_expanded = expand_functions(model, kept)
+                is_expanded = unroll_loops(model) or expand_functions(model, kept)
                 infer_shapes(model)
             widen_four_bits(model)
-            refuse_control_flow(model)
+            refuse_unknown_control_flow(model)
             if chosen.batch_norm:
                 fold_batch_norms(model)
             if chosen.layout and cancel_transpositions(model):
@@ -396,6 +396,8 @@ def fault_of(node: ir.Node, version: int) -> str | None:
     # ONNX's shape inference crashes over this one.
     if kind == "GatherND" and node.attributes.get_int("batch_dims", 0) < 0:
         return "attribute batch_dims is negative, expected 0 or more"
+    if kind == "Scan" and version < 9:
+        return "Scan of operator set 8 scans along the second axis; export it with set 9 or later"
     # ONNX's converter gives the whole model up.
     if kind == "BatchNormalization" and node.attributes.get_int("spatial", 1) == 0:
         return "attribute spatial is 0, expected 1"

@@ -1,12 +1,16 @@
-"""Helpers of the passes: what users call a node, reasons against it, quiet libraries."""
+"""Helpers of the passes: what users call a node, reasons against it, new nodes, quiet libraries."""
 
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
+from onnx_ir.tape import Tape
 
 
 def name_of(node: ir.Node) -> str:
@@ -84,6 +88,50 @@ def origin_of(node: ir.Node) -> tuple[int, str, str]:
         return sys.maxsize, name_of(node), node.op_type
     place, kind, name = noted.split(" ", 2)
     return int(place), name, kind
+
+
+class Builder:
+    """New nodes in place of one; their names begin with its name."""
+
+    def __init__(self, graph: ir.Graph, node: ir.Node, label: str = "") -> None:
+        self.tape = Tape()
+        self.graph, self.node = graph, node
+        self.prefix = f"{name_of(node)}{label}"
+        self._count = 0
+
+    def replace(self, outputs: Sequence[ir.Value]) -> None:
+        """Put the nodes in place of that one; ``outputs`` take its first outputs' place."""
+        node, nodes = self.node, self.tape.nodes
+        for new in nodes if ORIGIN in node.metadata_props else ():
+            new.metadata_props[ORIGIN] = node.metadata_props[ORIGIN]
+        ir.convenience.replace_nodes_and_values(
+            self.graph, node, [node], nodes, node.outputs[: len(outputs)], outputs
+        )
+
+    def op(self, kind: str, inputs: Sequence[ir.Value | None], **attributes: Any) -> ir.Value:
+        """Add a node and return its output."""
+        self._count += 1
+        name = f"{self.prefix}/{kind}_{self._count}"
+        output = ir.Value(name=f"{name}/out")
+        return self.tape.op(kind, inputs, attributes, name=name, output=output)
+
+    def constant(self, values: NDArray[Any], kind: str = "constant") -> ir.Value:
+        """Add a constant; ``kind`` is part of its name."""
+        self._count += 1
+        name = f"{self.prefix}/{kind}_{self._count}"
+        value = self.tape.initializer(ir.tensor(values, name=name), name)
+        self.graph.register_initializer(value)
+        return value
+
+    def integers(self, *values: int) -> ir.Value:
+        """Add a constant of one axis."""
+        return self.constant(np.array(values, dtype=np.int64), "integers")
+
+    def at(self, value: ir.Value, axis: int, index: int) -> ir.Value:
+        """Return one position along an axis, without the axis."""
+        along = self.integers(axis)
+        part = self.op("Slice", [value, self.integers(index), self.integers(index + 1), along])
+        return self.op("Squeeze", [part, along])
 
 
 @contextmanager
