@@ -38,7 +38,13 @@ class ByRule(Policy):
         return schedules.result((("order", schedules.choice or ""),))
 
     def _cores(self, problem: Problem) -> Ints:
-        found = np.array([int(core) for core in self._rule(problem)], np.int64)
+        said = self._rule(problem)
+        try:
+            found = np.array([int(core) for core in said], np.int64)
+        except (TypeError, ValueError) as error:
+            raise SpmilpError(
+                f"rule {self.name}: it returned {said!r:.60}; return the core of each task"
+            ) from error
         cores, tasks = problem.machine.cores, problem.tasks
         if found.size != len(tasks):
             raise SpmilpError(

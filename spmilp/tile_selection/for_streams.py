@@ -54,11 +54,11 @@ def tiles_for_streams(
                     affords=evaluation.affords,
                 )
                 refine_tilings(first, trials, [start], evaluation.delays)
+        evaluation.decide_small()
     except (OutOfTimeError, MemoryError):
         pass
     except KeyboardInterrupt:
         known = replace(known, interrupted=True)
-    evaluation.decide_small()
     # Where its own tiles took too long to evaluate, their makespan is a period, too.
     most = inf if known.value is None else max(known.value, options.period or 1)
     best = evaluation.best if evaluation.period <= most else None
@@ -96,9 +96,8 @@ class _Evaluation:
 
     @property
     def period(self) -> float:
-        """The period of the best one of all; infinity where it misses a deadline."""
-        worth = self._best_worth
-        return inf if worth is None or worth[0] > 0 else worth[1]
+        """The period of the best one of all."""
+        return inf if self._best_worth is None else self._best_worth[1]
 
     def affords(self, tilings: Tilings, times: int = SEARCH.evaluations) -> bool:
         """Return whether there is time to evaluate such tilings several times."""
@@ -166,6 +165,8 @@ class _Evaluation:
             if self._best_worth is None or worth < list(self._best_worth):
                 self._best_worth, self.best = worth, replace(small, stream=found.plan)
                 self._options.on_better(worth[1], len(small.problem.tasks))
+        if found.interrupted:
+            raise KeyboardInterrupt
 
     def delays(self) -> dict[str, int]:
         """Return the least period of each group of the search's best problem alone, by its name."""

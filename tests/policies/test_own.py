@@ -80,6 +80,7 @@ def test_a_class_is_a_solver() -> None:
     ("rule", "says"),
     [
         (lambda problem: [0], r"1 cores for \d+ tasks"),
+        (lambda problem: None, "it returned None; return the core of each task"),
         (lambda problem: [99] * len(problem.tasks), r"on core 99, but there are \d+"),
     ],
 )
