@@ -1,0 +1,1 @@
+"""TensorFlow Lite models: their files, and the same networks in terms of ONNX."""

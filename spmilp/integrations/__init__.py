@@ -1,0 +1,1 @@
+"""What other tools call, or read and write, to plan their memories here."""
