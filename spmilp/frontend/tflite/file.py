@@ -75,4 +75,4 @@ def builtin_name(model: Any, operator: Any) -> str:
     if code.customCode:
         return str(code.customCode.decode(errors="replace"))
     names = {value: name for name, value in vars(schema().BuiltinOperator).items()}
-    return names.get(number, f"operator {number}")
+    return str(names.get(number, f"operator {number}"))
