@@ -327,8 +327,7 @@ class Actions:
             scales[-1] = quantisation.output
             if operator.kind in _PRODUCTS and None not in scales[:2]:
                 scales[2:-1] = [None] * len(scales[2:-1])
-            rounds_with_zero = scales[-1] is not None and scales[-1].rounds_with_zero
-            quantised = 2 if rounds_with_zero else 1
+            quantised = int(graph.Rounding.HALF_EVEN if scales[-1] is None else scales[-1].rounding)
         made = OperatorCode(
             kind=OPERATOR_CODES[operator.kind],
             quantised=quantised,

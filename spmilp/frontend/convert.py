@@ -15,7 +15,7 @@ import onnx_ir.passes.common as passes
 from numpy.typing import NDArray
 
 from spmilp.errors import UnsupportedOperatorError
-from spmilp.frontend.cleanup.bodies import ROUNDS_WITH_ZERO
+from spmilp.frontend.cleanup.bodies import FIXED_POINT, ROUNDS_WITH_ZERO
 from spmilp.frontend.cleanup.constants import MOST_ELEMENTS, elements_of, fill_of, is_shape_only
 from spmilp.frontend.cleanup.nodes import (
     MALFORMED,
@@ -25,7 +25,15 @@ from spmilp.frontend.cleanup.nodes import (
     origin_of,
     reason_of,
 )
-from spmilp.frontend.graph import Attribute, Attributed, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.graph import (
+    Attribute,
+    Attributed,
+    Operator,
+    Quantisation,
+    Rounding,
+    Scale,
+    Tensor,
+)
 from spmilp.frontend.operators.reductions import EACH as REDUCTIONS
 from spmilp.frontend.operators.registry import family_of, known_kinds
 from spmilp.frontend.operators.resize import SIMPLE
@@ -182,7 +190,9 @@ class Node(Attributed):
         self.kind = node.op_type
         self.name = name_of(node)
         self.outputs = node.outputs
-        self.rounds_with_zero = ROUNDS_WITH_ZERO in node.metadata_props
+        marks = {ROUNDS_WITH_ZERO: Rounding.WITH_ZERO, FIXED_POINT: Rounding.FIXED_POINT}
+        found = [marks[mark] for mark in marks if mark in node.metadata_props]
+        self.rounding = found[0] if found else Rounding.HALF_EVEN
         self._inputs = node.inputs
         self.attributes = {}
         for name, given in node.attributes.items():
@@ -541,6 +551,6 @@ def _quantisation(node: Node) -> Quantisation:
         zero_point=zero.reshape(-1).astype(np.int32),
         axis=None if scale.size == 1 else axis % rank,
         dtype=dtype,
-        rounds_with_zero=quantises and node.rounds_with_zero,
+        rounding=node.rounding,
     )
     return Quantisation(inputs=(None if quantises else found,), output=found if quantises else None)

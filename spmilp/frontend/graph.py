@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from math import prod
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -64,21 +65,31 @@ class Tensor:
         return prod(self.shape) * self.dtype.itemsize
 
 
+class Rounding(IntEnum):
+    """How results become integers; the numbers are those that exported C knows."""
+
+    HALF_EVEN = 1
+    """Real results are rounded, a half to the even integer, and the zero point is added."""
+    WITH_ZERO = 2
+    """They are rounded after the zero point has been added (onnxruntime's QLinearAdd, QLinearMul,
+    QLinearAveragePool), so that a half goes to the even integer."""
+    FIXED_POINT = 3
+    """They are computed with integers throughout, as TensorFlow Lite's reference kernels do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scale:
     """Affine quantisation, ``real = scale * (integer - zero_point)``.
 
     ``scale`` and ``zero_point`` have one value for the tensor, or one for each position along
-    ``axis``; ``dtype`` is the integer type. If it ``rounds_with_zero``, results are rounded after
-    the zero point has been added (onnxruntime's QLinearAdd, QLinearMul, QLinearAveragePool), so
-    that a half goes to the even integer; else before.
+    ``axis``; ``dtype`` is the integer type. Results are rounded by ``rounding``.
     """
 
     scale: NDArray[np.float32]
     zero_point: NDArray[np.int32]
     axis: int | None
     dtype: np.dtype[np.generic]
-    rounds_with_zero: bool = False
+    rounding: Rounding = Rounding.HALF_EVEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

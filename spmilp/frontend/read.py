@@ -13,16 +13,23 @@ from spmilp.errors import FileError
 from spmilp.files import read_bytes
 from spmilp.frontend.cleanup.nodes import first_line, name_of, quiet_libraries
 from spmilp.frontend.find import find_model
+from spmilp.frontend.tflite.file import is_tflite
+from spmilp.frontend.tflite.read import onnx_of_tflite
 
 
 def read_model(path: Path) -> tuple[ir.Model, str]:
     """Return the model of a file, its nodes in topological order, and the file's SHA-256.
 
     Tensors in files of their own stay there until they are used; they need not exist. Raises a
-    ``FileError`` if the file cannot be read, is no ONNX model, or its graph is broken or cyclic.
+    ``FileError`` if the file cannot be read, is no ONNX or TensorFlow Lite model, or its graph is
+    broken or cyclic.
     """
-    content = read_bytes(find_model(str(path)))
-    proto = _decode(path, content)
+    found = find_model(str(path))
+    if is_tflite(found):
+        proto, content = onnx_of_tflite(found)
+    else:
+        content = read_bytes(found)
+        proto = _decode(path, content)
     _holds_tensors(path, proto.graph)
     with quiet_libraries(), _as_file_error(path, "is not a sound ONNX model"):
         for node in proto.graph.node:

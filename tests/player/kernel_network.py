@@ -12,7 +12,7 @@ import numpy as np
 from operators.networks import onnx_cases, random_cases
 from spmilp.export.codes import require_kernels
 from spmilp.export.errors import ExportError
-from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Scale, Tensor
+from spmilp.frontend.graph import Group, Network, Operator, Quantisation, Rounding, Scale, Tensor
 from spmilp.frontend.operators.boxes import whole
 from spmilp.frontend.operators.registry import family_of, geometries
 
@@ -124,7 +124,7 @@ def scale_of(
     zero: int = 0,
     dtype: Any = np.int8,
     axis: int | None = None,
-    rounds_with_zero: bool = False,
+    rounding: Rounding = Rounding.HALF_EVEN,
 ) -> Scale:
     """Return a scale for one tensor, or for each position of an axis."""
     steps = np.asarray(step, dtype=np.float32).reshape(-1)
@@ -133,7 +133,7 @@ def scale_of(
         zero_point=np.full(steps.shape, zero, dtype=np.int32),
         axis=axis,
         dtype=np.dtype(dtype),
-        rounds_with_zero=rounds_with_zero,
+        rounding=rounding,
     )
 
 
@@ -263,7 +263,7 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
     made.add("Add", pair, scales=(scale_of(0.2, 3), scale_of(0.05, -4)), output=scale_of(0.21, 9))
     # onnxruntime's QLinear operators; with powers of two many results end in one half.
     for step in (0.05, 0.0625):
-        output = scale_of(step, 1, rounds_with_zero=True)
+        output = scale_of(step, 1, rounding=Rounding.WITH_ZERO)
         scales = (scale_of(0.03, 4), other) if step == 0.05 else (scale_of(0.03125, 4),) * 2
         for kind in ("Add", "Mul"):
             made.add(kind, (image, made.integers(6, 1, 6)), scales=scales, output=output)

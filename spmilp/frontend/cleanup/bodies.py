@@ -39,6 +39,9 @@ ROUNDS_WITH_ZERO = "spmilp.rounds_with_zero"
 """Mark of a QuantizeLinear that adds the zero point before it rounds: those of onnxruntime's
 QLinearAdd, QLinearMul and QLinearAveragePool."""
 
+FIXED_POINT = "spmilp.fixed_point"
+"""Mark of a QuantizeLinear before which all is computed in fixed point, as TensorFlow Lite does."""
+
 WEIGHTED = frozenset({"Conv", "MatMul", "QGemm"})
 """Quantised operators whose second operand may have a scale for each channel."""
 

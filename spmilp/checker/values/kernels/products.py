@@ -68,7 +68,7 @@ def average_pool(call: Call) -> Array:
     total = _total(call, windows_over(call, 0))
     include = bool(call.operator.integer("count_include_pad"))
     for axis, window in enumerate(windows_of(call.operator, len(call.box) - 2), start=2):
-        counts = _counts(window, call.box[axis], call.shape(0)[axis], include)
+        counts = counts_of(window, call.box[axis], call.shape(0)[axis], include)
         total /= counts.reshape(-1, *(1,) * (len(call.box) - axis - 1))
     return total
 
@@ -80,7 +80,7 @@ def lp_pool(call: Call) -> Array:
     return np.asarray(_total(call, powers) ** np.float32(1 / p))
 
 
-def _counts(window: Window, outputs: tuple[int, int], length: int, include: bool) -> Array:
+def counts_of(window: Window, outputs: tuple[int, int], length: int, include: bool) -> Array:
     """Return how many positions of each window count along one axis."""
     low, high = (-window.pad, length + window.pad_end) if include else (0, length)
     first = np.arange(*outputs)[:, None] * window.stride - window.pad
@@ -239,12 +239,17 @@ def finish(call: Call, total: Array) -> Array:
     bias = _bias(call) if call.there(2) else np.zeros((), dtype=np.int32)
     of_integers = np.issubdtype(bias.dtype, np.integer)
     if of_integers:
-        total = (total + bias.astype(np.int32)).astype(np.int32)
+        total = add_integers(call, total)
     values: Array = total.astype(np.float32) * (step / unit).astype(np.float32)
     if not of_integers:
         values = values + bias / unit
     values = within(values, quantisation, unit)
     return values if output is None else saturate(np.rint(values), zero, output.dtype)
+
+
+def add_integers(call: Call, total: Array) -> Array:
+    """Return sums and the bias, if there is one, which counts their steps."""
+    return (total + _bias(call).astype(np.int32)).astype(np.int32) if call.there(2) else total
 
 
 def _bias(call: Call) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmilp.checker.values.kernels.call import Array, Call
-from spmilp.frontend.graph import Operator, Quantisation, Scale
+from spmilp.frontend.graph import Operator, Quantisation, Rounding, Scale
 from spmilp.units import Box
 
 
@@ -20,7 +20,7 @@ def quantise(values: Array, scale: Scale, box: Box) -> Array:
     """Return the integers of reals that are ``box`` of their tensor."""
     steps, zero = along(scale, box)
     scaled = values.astype(np.float32) / steps
-    if scale.rounds_with_zero:
+    if scale.rounding is Rounding.WITH_ZERO:
         return saturate(np.rint(scaled + zero.astype(np.float32)), np.int32(0), scale.dtype)
     return saturate(np.rint(scaled), zero, scale.dtype)
 
@@ -40,7 +40,7 @@ def is_qlinear(operator: Operator) -> bool:
         operator.kind in ("Add", "Mul")
         and scales is not None
         and scales.output is not None
-        and scales.output.rounds_with_zero
+        and scales.output.rounding is Rounding.WITH_ZERO
         and None not in scales.inputs
     )
 

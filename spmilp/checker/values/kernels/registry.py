@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
+from spmilp.checker.values.kernels.fixed import fixed, requantised
 from spmilp.checker.values.kernels.products import (
     POOLING,
     SUMS,
     accumulate,
     accumulator_dtype,
+    add_integers,
     finish,
     integer_scales,
 )
@@ -38,6 +40,7 @@ from spmilp.checker.values.kernels.special import (
     scatter_elements,
     softmax,
 )
+from spmilp.frontend.fixed_point import is_fixed
 from spmilp.frontend.graph import Quantisation
 
 
@@ -71,6 +74,8 @@ def compute(call: Call) -> Array:
     call = _widened(call)
     quantisation = call.operator.quantisation
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if is_fixed(call.operator) and call.operator.kind not in SUMS:
+            return fixed(call).astype(call.dtype, copy=False)
         if quantisation is None or integer_scales(call.operator) is not None:
             return _plain(call).astype(call.dtype, copy=False)
         return _on_reals(call, quantisation).astype(call.dtype, copy=False)
@@ -90,7 +95,14 @@ def complete(call: Call, total: Array) -> Array:
     """Return the box of the output from the sum over the whole reduction, and the bias."""
     call = _widened(call)
     with np.errstate(over="ignore", invalid="ignore"):
-        return finish(call, total).astype(call.dtype, copy=False)
+        return _finished(call, total).astype(call.dtype, copy=False)
+
+
+def _finished(call: Call, total: Array) -> Array:
+    """Return the result of a sum of products, in fixed point or in float32."""
+    if not is_fixed(call.operator):
+        return finish(call, total)
+    return requantised(call, add_integers(call, total))
 
 
 def _widened(call: Call) -> Call:
@@ -105,7 +117,7 @@ def _widened(call: Call) -> Call:
 
 def _plain(call: Call) -> Array:
     if call.operator.kind in SUMS:
-        return finish(call, accumulate(call))
+        return _finished(call, accumulate(call))
     return KERNELS.get(call.operator.kind, reference)(call)
 
 

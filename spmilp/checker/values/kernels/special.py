@@ -23,14 +23,14 @@ def softmax(call: Call) -> Array:
     """Return exponentials divided by their sum."""
     exponentials = _exp(_below_the_maximum(call))
     total = exponentials.sum(axis=call.operator.integer("axis"), keepdims=True)
-    return _inside(call, exponentials / total)
+    return inside(call, exponentials / total)
 
 
 def log_softmax(call: Call) -> Array:
     """Return the logarithm of the Softmax."""
     values = _below_the_maximum(call)
     total = _exp(values).sum(axis=call.operator.integer("axis"), keepdims=True)
-    return _inside(call, values - np.log(total))
+    return inside(call, values - np.log(total))
 
 
 def log_sum_exp(call: Call) -> Array:
@@ -60,7 +60,7 @@ def _below_the_maximum(call: Call) -> Array:
     return np.asarray(values - values.max(axis=call.operator.integer("axis"), keepdims=True))
 
 
-def _inside(call: Call, values: Array) -> Array:
+def inside(call: Call, values: Array) -> Array:
     """Return the part of what was computed for all that is read that is asked for."""
     return values[slices(call.box, starts(call.read(0)))]
 
@@ -79,9 +79,9 @@ def group_normalization(call: Call) -> Array:
     centred = groups - groups.mean(axis=2, keepdims=True, dtype=np.float32)
     variance = np.mean(centred * centred, axis=2, keepdims=True, dtype=np.float32)
     normalised = centred / np.sqrt(variance + np.float32(call.operator.number("epsilon")))
-    inside = _inside(call, normalised.reshape(values.shape))
+    own = inside(call, normalised.reshape(values.shape))
     scale, bias = (call.array(at).reshape(-1, *(1,) * (values.ndim - 2)) for at in (1, 2))
-    return np.asarray(inside * scale + bias)
+    return np.asarray(own * scale + bias)
 
 
 def gather_elements(call: Call) -> Array:

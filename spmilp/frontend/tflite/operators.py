@@ -1,0 +1,666 @@
+"""TensorFlow Lite's operators in terms of ONNX's: one rule for each.
+
+Meanings are those of LiteRT's reference kernels (tensorflow/lite/kernels/internal/reference) and of
+the schema's options.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmilp.errors import UnsupportedOperatorError
+from spmilp.frontend.cleanup.nodes import first_line
+from spmilp.frontend.tflite.read import TO_FIRST, Operation, Translation, integers
+from spmilp.units import Extents
+
+SAME = 0
+"""The padding that gives one window for each stride; the other gives what fits inside."""
+
+
+def translate(made: Translation) -> None:
+    """Add the nodes of all operators of a model.
+
+    Raises an ``UnsupportedOperatorError`` that lists those that cannot be lowered.
+    """
+    problems: list[tuple[str, str, str]] = []
+    # What an operator that cannot be lowered would write; what reads it is not reported again.
+    unknown: set[int] = set()
+    for operation in made.operations:
+        if not unknown.isdisjoint(operation.inputs):
+            unknown.update(operation.outputs)
+            continue
+        try:
+            if operation.kind not in RULES:
+                raise ValueError(
+                    "the operator is not supported; convert the model with others, or cut this one "
+                    "off"
+                )
+            RULES[operation.kind](made, operation)
+        except ValueError as error:
+            name = made.name(operation.outputs[0]) if operation.outputs else operation.kind
+            problems.append((name, operation.kind, first_line(error)))
+            unknown.update(operation.outputs)
+    if problems:
+        raise UnsupportedOperatorError(tuple(problems))
+
+
+def _is_spatial(made: Translation, tensor: int) -> bool:
+    return len(made.shape(tensor)) == 4
+
+
+def _stays_first(made: Translation, operation: Operation) -> bool:
+    """Return whether an operator of elements works on channels that lie first."""
+    tensors = [one for one in operation.inputs if one >= 0 and not made.is_constant(one)]
+    return (
+        _is_spatial(made, operation.outputs[0])
+        and all(_is_spatial(made, one) for one in tensors)
+        and any(made.only_first(one) for one in tensors)
+    )
+
+
+def _elements(kind: str, *, raw: bool = False) -> "Rule":
+    """Return the rule of an operator of elements; ``raw`` where integers stand for themselves."""
+
+    def rule(made: Translation, operation: Operation) -> None:
+        first = _stays_first(made, operation)
+        operands = [_operand(made, one, first, raw=raw) for one in operation.inputs]
+        made.write(operation, kind, operands, first=first)
+
+    return rule
+
+
+def _operand(made: Translation, tensor: int, first: bool, *, raw: bool = False) -> str:
+    """Return the name of an operand; constants of fewer axes become broadcast to four."""
+    shape = made.shape(tensor)
+    if first and not _is_spatial(made, tensor):
+        values = made.constant(tensor)
+        name = made.given(
+            made.free_name(f"{made.name(tensor)}/broadcast"),
+            values.reshape((1,) * (4 - len(shape)) + shape).transpose(TO_FIRST),
+        )
+    else:
+        name = made.raw(tensor, first=first)
+    if raw or not made.is_quantised(tensor):
+        return name
+    return made.dequantised(name, tensor, first=first)
+
+
+def _chain(*kinds: str) -> "Rule":
+    """Return the rule of an operator of one operand that is several in ONNX."""
+
+    def rule(made: Translation, operation: Operation) -> None:
+        first = _stays_first(made, operation)
+        name = _operand(made, operation.inputs[0], first)
+        for kind in kinds[:-1]:
+            inner = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
+            name = made.node(kind, [name], inner)
+        made.write(operation, kinds[-1], [name], first=first)
+
+    return rule
+
+
+def _clip(low: float, high: float) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        first = _stays_first(made, operation)
+        limits = (made.given(f"limit {x}", np.array(x, np.float32)) for x in (low, high))
+        operand = _operand(made, operation.inputs[0], first)
+        made.write(operation, "Clip", [operand, *limits], first=first)
+
+    return rule
+
+
+def _of_reals(rule: "Rule") -> "Rule":
+    """Return a rule for reals alone: of integers LiteRT computes what is not documented."""
+
+    def checked(made: Translation, operation: Operation) -> None:
+        if made.is_quantised(operation.inputs[0]):
+            raise ValueError("it is not supported of integers that stand for reals")
+        rule(made, operation)
+
+    return checked
+
+
+def _leaky_relu(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    operand = _operand(made, operation.inputs[0], first)
+    alpha = float(operation.option("alpha"))
+    made.write(operation, "LeakyRelu", [operand], first=first, alpha=alpha)
+
+
+def _gelu(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    how = "tanh" if operation.option("approximate") else "none"
+    operand = _operand(made, operation.inputs[0], first)
+    made.write(operation, "Gelu", [operand], first=first, approximate=how)
+
+
+def _square(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    operand = _operand(made, operation.inputs[0], first)
+    made.write(operation, "Mul", [operand, operand], first=first)
+
+
+def _squared_difference(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    operands = [_operand(made, one, first) for one in operation.inputs]
+    inner = made.free_name(f"{made.name(operation.outputs[0])}/Sub")
+    difference = made.node("Sub", operands, inner)
+    made.write(operation, "Mul", [difference, difference], first=first)
+
+
+def _not_equal(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    operands = [_operand(made, one, first) for one in operation.inputs]
+    inner = made.free_name(f"{made.name(operation.outputs[0])}/Equal")
+    made.write(operation, "Not", [made.node("Equal", operands, inner)], first=first)
+
+
+def _cast(made: Translation, operation: Operation) -> None:
+    first = _stays_first(made, operation)
+    kind = _onnx_type(made, operation.outputs[0])
+    operand = _operand(made, operation.inputs[0], first, raw=True)
+    made.write(operation, "Cast", [operand], first=first, to=kind)
+
+
+def _onnx_type(made: Translation, tensor: int) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(made.dtype(tensor)))
+
+
+def _dequantise(made: Translation, operation: Operation) -> None:
+    """Integers become reals; constants of float16 become float32."""
+    (source,) = operation.inputs
+    if made.is_constant(source) and not made.is_quantised(source):
+        made.set_constant(operation.outputs[0], made.constant(source).astype(np.float32))
+    elif made.is_quantised(source):
+        first = _stays_first(made, operation)
+        made.write(operation, "Identity", [_operand(made, source, first)], first=first)
+    else:
+        _cast(made, operation)
+
+
+def _window(made: Translation, operation: Operation, kernel: Extents) -> dict[str, Any]:
+    """Return the attributes of windows over rows and columns."""
+    strides = operation.option("strideH"), operation.option("strideW")
+    dilations = operation.option("dilationHFactor") or 1, operation.option("dilationWFactor") or 1
+    return {
+        "kernel_shape": kernel,
+        "strides": strides,
+        "dilations": dilations,
+        "auto_pad": "SAME_UPPER" if operation.option("padding") == SAME else "VALID",
+    }
+
+
+def _factor(
+    made: Translation, weight: int, data: int, order: Sequence[int]
+) -> tuple[str, NDArray[Any]]:
+    """Return the name of a weight whose axes are turned, and its scales.
+
+    Raises a ``ValueError`` where only one of the two factors is quantised.
+    """
+    if made.is_quantised(weight) != made.is_quantised(data):
+        raise ValueError(
+            "weights are integers and data are reals, or the other way round; quantise both, or "
+            "neither"
+        )
+    name = f"{made.name(weight)}/{''.join(map(str, order))}"
+    raw = made.given(name, made.constant(weight).transpose(order))
+    if not made.is_quantised(weight):
+        return raw, np.ones(1, np.float32)
+    scale, zero, axis = made.scales(weight)
+    along = list(order).index(axis)
+    return made.reals(raw, scale, zero.astype(made.dtype(weight)), along), scale
+
+
+def _bias(
+    made: Translation, operation: Operation, scale: NDArray[Any], data: int, at: int
+) -> list[str]:
+    """Return the bias, if there is one; integers count steps of the sums."""
+    if not operation.has(at):
+        return []
+    bias = operation.inputs[at]
+    raw = made.raw(bias)
+    if not made.is_quantised(data):
+        return [raw]
+    steps = (made.scales(data)[0] * scale).astype(np.float32)
+    return [made.reals(raw, steps, np.zeros(steps.shape, made.dtype(bias)), 0)]
+
+
+def _conv(made: Translation, operation: Operation) -> None:
+    data, weight = operation.inputs[:2]
+    _, rows, columns, depth = made.shape(weight)
+    name, scale = _factor(made, weight, data, (0, 3, 1, 2))
+    group = made.shape(data)[3] // depth
+    operands = [made.real(data, first=True), name, *_bias(made, operation, scale, data, 2)]
+    window = _window(made, operation, (rows, columns))
+    made.write(operation, "Conv", operands, first=True, group=group, **window)
+
+
+def _depthwise(made: Translation, operation: Operation) -> None:
+    data, weight = operation.inputs[:2]
+    _, rows, columns, _ = made.shape(weight)
+    name, scale = _factor(made, weight, data, (3, 0, 1, 2))
+    operands = [made.real(data, first=True), name, *_bias(made, operation, scale, data, 2)]
+    window = _window(made, operation, (rows, columns))
+    made.write(operation, "Conv", operands, first=True, group=made.shape(data)[3], **window)
+
+
+def _transpose_conv(made: Translation, operation: Operation) -> None:
+    """Inputs are the result's shape, weights, data, and perhaps the bias."""
+    _, weight, data = operation.inputs[:3]
+    _, *kernel, _ = made.shape(weight)
+    name, scale = _factor(made, weight, data, (3, 0, 1, 2))
+    operands = [made.real(data, first=True), name, *_bias(made, operation, scale, data, 3)]
+    strides = operation.option("strideH"), operation.option("strideW")
+    low, high, more = [], [], []
+    lengths, results = made.shape(data)[1:3], made.shape(operation.outputs[0])[1:3]
+    for length, size, stride, result in zip(lengths, kernel, strides, results, strict=True):
+        full = (length - 1) * stride + size
+        total = max(0, full - result) if operation.option("padding") == SAME else 0
+        low.append(total // 2)
+        high.append(total - total // 2 + max(0, full - total - result))
+        more.append(max(0, result - full))
+    made.write(
+        operation,
+        "ConvTranspose",
+        operands,
+        first=True,
+        kernel_shape=kernel,
+        strides=strides,
+        pads=[*low, *high],
+        output_padding=more,
+    )
+
+
+def _fully_connected(made: Translation, operation: Operation) -> None:
+    data, weight = operation.inputs[:2]
+    if operation.option("weightsFormat"):
+        raise ValueError("its weights are shuffled for one processor; convert the model without")
+    count, depth = made.shape(weight)
+    raw, shape = made.raw(data), made.shape(data)
+    rows = prod(shape) // depth
+    if shape != (rows, depth):
+        flat = made.free_name(f"{raw}/flat")
+        raw = made.node("Reshape", [raw, made.given(f"{flat}/shape", integers(rows, depth))], flat)
+    real = made.dequantised(raw, data) if made.is_quantised(data) else raw
+    if made.is_constant(weight):
+        name, scale = _factor(made, weight, data, (0, 1))
+    else:
+        name, scale = made.real(weight), np.ones(1, np.float32)
+        if made.is_quantised(weight):
+            scale = made.scales(weight)[0]
+    operands = [real, name, *_bias(made, operation, scale, data, 2)]
+    made.write(operation, "Gemm", operands, shape=(rows, count), transB=1)
+
+
+def _batch_matmul(made: Translation, operation: Operation) -> None:
+    operands = []
+    for tensor, turned in zip(operation.inputs, ("adjX", "adjY"), strict=True):
+        name, rank = made.raw(tensor), len(made.shape(tensor))
+        if operation.option(turned):
+            order = [*range(rank - 2), rank - 1, rank - 2]
+            name = made.node("Transpose", [name], made.free_name(f"{name}/turned"), perm=order)
+        is_quantised = made.is_quantised(tensor)
+        operands.append(made.dequantised(name, tensor) if is_quantised else name)
+    made.write(operation, "MatMul", operands)
+
+
+def _pool(kind: str, **attributes: Any) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        kernel = operation.option("filterHeight"), operation.option("filterWidth")
+        window = _window(made, operation, kernel)
+        data = made.real(operation.inputs[0], first=True)
+        made.write(operation, kind, [data], first=True, **window, **attributes)
+
+    return rule
+
+
+def _reduce(kind: str) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        data, given = operation.inputs
+        rank, kept = len(made.shape(data)), bool(operation.option("keepDims"))
+        axes = sorted({int(axis) % rank for axis in made.constant(given).reshape(-1)})
+        first = made.only_first(data) and (kept or {1, 2} <= {*axes})
+        axes = [TO_FIRST.index(axis) if first else axis for axis in axes]
+        name = made.given(
+            made.free_name(f"{made.name(operation.outputs[0])}/axes"), integers(*axes)
+        )
+        # Without the axes that are reduced both layouts are the same.
+        operands = [made.real(data, first=first), name]
+        made.write(operation, kind, operands, first=first and kept, keepdims=int(kept))
+
+    return rule
+
+
+def _softmax(made: Translation, operation: Operation) -> None:
+    name, beta = made.real(operation.inputs[0]), float(operation.option("beta"))
+    if beta != 1 and made.is_quantised(operation.inputs[0]):
+        raise ValueError(f"its beta is {beta:g}, expected 1 of integers")
+    if beta != 1:
+        factor = made.given(f"{made.name(operation.outputs[0])}/beta", np.array(beta, np.float32))
+        name = made.node("Mul", [name, factor], made.free_name(f"{name}/scaled"))
+    made.write(operation, "Softmax", [name], axis=-1)
+
+
+def _along_last(kind: str, **attributes: Any) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        made.write(operation, kind, [made.real(operation.inputs[0])], axis=-1, **attributes)
+
+    return rule
+
+
+def _reshaped(made: Translation, operation: Operation) -> None:
+    """Reshape, Squeeze, ExpandDims: the result's shape says all."""
+    shape = made.shape(operation.outputs[0])
+    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
+    made.move(operation, "Reshape", [made.raw(operation.inputs[0]), name])
+
+
+def _shape(made: Translation, operation: Operation) -> None:
+    shape = np.array(made.shape(operation.inputs[0]), made.dtype(operation.outputs[0]))
+    made.set_constant(operation.outputs[0], shape)
+
+
+def _transpose(made: Translation, operation: Operation) -> None:
+    order = made.constant(operation.inputs[1]).reshape(-1).tolist()
+    made.move(operation, "Transpose", [made.raw(operation.inputs[0])], perm=order)
+
+
+def _axis(made: Translation, operation: Operation, axis: int) -> tuple[bool, int]:
+    """Return the layout in which an operator of elements works, and where an axis lies in it."""
+    first = _stays_first(made, operation)
+    axis %= len(made.shape(operation.outputs[0]))
+    return first, TO_FIRST.index(axis) if first else axis
+
+
+def _concatenation(made: Translation, operation: Operation) -> None:
+    first, axis = _axis(made, operation, operation.option("axis"))
+    operands = [_operand(made, one, first) for one in operation.inputs]
+    made.write(operation, "Concat", operands, first=first, axis=axis)
+
+
+def _pack(made: Translation, operation: Operation) -> None:
+    rank = len(made.shape(operation.outputs[0]))
+    axis, operands = operation.option("axis") % rank, []
+    for tensor in operation.inputs:
+        name = made.raw(tensor)
+        more = made.free_name(f"{name}/unsqueezed")
+        made.node("Unsqueeze", [name, made.given(f"{more}/axis", integers(axis))], more)
+        operands.append(made.dequantised(more, tensor) if made.is_quantised(tensor) else more)
+    made.write(operation, "Concat", operands, axis=axis)
+
+
+def _unpack(made: Translation, operation: Operation) -> None:
+    data = operation.inputs[0]
+    axis = operation.option("axis") % len(made.shape(data))
+    for number, tensor in enumerate(operation.outputs):
+        part = _sliced(made, data, made.name(tensor), {axis: (number, number + 1, 1)})
+        shape = made.given(f"{made.name(tensor)}/shape", integers(*made.shape(tensor)))
+        made.move(operation, "Reshape", [part, shape], output=number)
+
+
+def _sliced(
+    made: Translation, data: int, prefix: str, cuts: Mapping[int, tuple[int, int, int]]
+) -> str:
+    """Add a slice of a tensor: first, last and step along each axis that is cut."""
+    output = made.free_name(f"{prefix}/Slice")
+    return made.node("Slice", [made.raw(data), *_bounds(made, output, cuts)], output)
+
+
+def _bounds(made: Translation, prefix: str, cuts: Mapping[int, tuple[int, int, int]]) -> list[str]:
+    columns = [*zip(*cuts.values(), strict=True)] if cuts else [(), (), ()]
+    given = {"starts": columns[0], "ends": columns[1], "axes": tuple(cuts), "steps": columns[2]}
+    return [made.given(f"{prefix}/{name}", integers(*values)) for name, values in given.items()]
+
+
+def _slice_of(
+    made: Translation,
+    operation: Operation,
+    data: int,
+    cuts: Mapping[int, tuple[int, int, int]],
+    output: int = 0,
+) -> None:
+    """Let a slice be an output of an operation, in the layout in which the data lies."""
+    first = made.only_first(data) and _is_spatial(made, operation.outputs[output])
+    own = {TO_FIRST.index(axis) if first else axis: cut for axis, cut in cuts.items()}
+    bounds = _bounds(made, made.name(operation.outputs[output]), own)
+    made.move(
+        operation, "Slice", [made.raw(data, first=first), *bounds], first=first, output=output
+    )
+
+
+def _slice(made: Translation, operation: Operation) -> None:
+    data, begin, size = operation.inputs
+    cuts = {}
+    pairs = zip(made.constant(begin).reshape(-1), made.constant(size).reshape(-1), strict=True)
+    for axis, (low, count) in enumerate(pairs):
+        high = made.shape(data)[axis] if count < 0 else low + count
+        cuts[axis] = int(low), int(high), 1
+    _slice_of(made, operation, data, cuts)
+
+
+def _strided_slice(made: Translation, operation: Operation) -> None:
+    data = operation.inputs[0]
+    if operation.option("ellipsisMask") or operation.option("newAxisMask"):
+        raise ValueError("its ellipsis or new axes are not supported")
+    shape, cuts = made.shape(data), {}
+    columns = (made.constant(one).reshape(-1).tolist() for one in operation.inputs[1:4])
+    shrunk = operation.option("shrinkAxisMask")
+    for axis, (low, high, step) in enumerate(zip(*columns, strict=True)):
+        length = shape[axis]
+        if shrunk >> axis & 1:
+            low = low % length
+            cuts[axis] = low, low + 1, 1
+            continue
+        if operation.option("beginMask") >> axis & 1:
+            low = 0 if step > 0 else length - 1
+        if operation.option("offset"):
+            high += low
+        if operation.option("endMask") >> axis & 1:
+            high = length if step > 0 else -length - 1
+        cuts[axis] = low, high, step
+    if not shrunk:
+        _slice_of(made, operation, data, cuts)
+        return
+    part = _sliced(made, data, made.name(operation.outputs[0]), cuts)
+    shape = made.shape(operation.outputs[0])
+    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
+    made.move(operation, "Reshape", [part, name])
+
+
+def _split(made: Translation, operation: Operation) -> None:
+    """SPLIT has axis and data as inputs, SPLIT_V data, lengths and axis."""
+    data, axis = operation.inputs[:2][::-1]
+    if operation.kind == "SPLIT_V":
+        data, _, axis = operation.inputs
+    along = int(made.constant(axis).reshape(-1)[0]) % len(made.shape(data))
+    start = 0
+    for number, tensor in enumerate(operation.outputs):
+        end = start + made.shape(tensor)[along]
+        _slice_of(made, operation, data, {along: (start, end, 1)}, number)
+        start = end
+
+
+def _pad(mode: str) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        data = operation.inputs[0]
+        first = _stays_first(made, operation)
+        pads = made.constant(operation.inputs[1])
+        order = TO_FIRST if first else range(len(pads))
+        how = mode
+        if mode == "mirror":
+            how = "symmetric" if operation.option("mode") else "reflect"
+        if how == "symmetric":
+            raise ValueError("it repeats the outermost elements, which is not supported")
+        rows = [pads[axis] for axis in order]
+        name = made.name(operation.outputs[0])
+        sides = integers(*(int(low) for low, _ in rows), *(int(high) for _, high in rows))
+        operands = [_operand(made, data, first), made.given(f"{name}/pads", sides)]
+        if operation.has(2):
+            operands.append(_operand(made, operation.inputs[2], first=False))
+        made.write(operation, "Pad", operands, first=first, mode=how)
+
+    return rule
+
+
+def _gather(made: Translation, operation: Operation) -> None:
+    if operation.option("batchDims"):
+        raise ValueError(f"its batch_dims are {operation.option('batchDims')}, expected 0")
+    data, indices = operation.inputs
+    axis = operation.option("axis") % len(made.shape(data))
+    made.write(operation, "Gather", [made.real(data), made.raw(indices)], axis=axis)
+
+
+def _tile(made: Translation, operation: Operation) -> None:
+    repeats = integers(*made.constant(operation.inputs[1]).reshape(-1).tolist())
+    name = made.given(f"{made.name(operation.outputs[0])}/repeats", repeats)
+    made.move(operation, "Tile", [made.raw(operation.inputs[0]), name])
+
+
+def _broadcast_to(made: Translation, operation: Operation) -> None:
+    shape = made.shape(operation.outputs[0])
+    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
+    made.move(operation, "Expand", [made.raw(operation.inputs[0]), name])
+
+
+def _blocks(kind: str) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        data = made.raw(operation.inputs[0], first=True)
+        made.move(operation, kind, [data], first=True, blocksize=operation.option("blockSize"))
+
+    return rule
+
+
+def _resize(mode: str) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        data, result = operation.inputs[0], operation.outputs[0]
+        shape = made.shape(result)
+        sizes = made.given(f"{made.name(result)}/sizes", integers(*(shape[a] for a in TO_FIRST)))
+        how = "asymmetric"
+        if operation.option("alignCorners"):
+            how = "align_corners"
+        elif operation.option("halfPixelCenters"):
+            how = "half_pixel"
+        made.write(
+            operation,
+            "Resize",
+            [made.real(data, first=True), "", "", sizes],
+            first=True,
+            mode=mode,
+            coordinate_transformation_mode=how,
+            nearest_mode="floor" if how == "asymmetric" else "round_prefer_ceil",
+        )
+
+    return rule
+
+
+def _position(kind: str) -> "Rule":
+    def rule(made: Translation, operation: Operation) -> None:
+        data, given = operation.inputs
+        axis = int(made.constant(given).reshape(-1)[0]) % len(made.shape(data))
+        name = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
+        made.node(kind, [made.raw(data)], name, axis=axis, keepdims=0)
+        made.write(operation, "Cast", [name], to=_onnx_type(made, operation.outputs[0]))
+
+    return rule
+
+
+Rule = Callable[[Translation, Operation], None]
+
+RULES: Mapping[str, Rule] = {
+    **{
+        name: _elements(kind)
+        for name, kind in {
+            "ABS": "Abs",
+            "ADD": "Add",
+            "CEIL": "Ceil",
+            "COS": "Cos",
+            "DIV": "Div",
+            "ELU": "Elu",
+            "EQUAL": "Equal",
+            "EXP": "Exp",
+            "FLOOR": "Floor",
+            "GREATER": "Greater",
+            "GREATER_EQUAL": "GreaterOrEqual",
+            "HARD_SWISH": "HardSwish",
+            "LESS": "Less",
+            "LESS_EQUAL": "LessOrEqual",
+            "LOG": "Log",
+            "LOGICAL_AND": "And",
+            "LOGICAL_NOT": "Not",
+            "LOGICAL_OR": "Or",
+            "LOGISTIC": "Sigmoid",
+            "MAXIMUM": "Max",
+            "MINIMUM": "Min",
+            "MUL": "Mul",
+            "POW": "Pow",
+            "PRELU": "PRelu",
+            "QUANTIZE": "Identity",
+            "RELU": "Relu",
+            "ROUND": "Round",
+            "SELECT_V2": "Where",
+            "SIGN": "Sign",
+            "SIN": "Sin",
+            "SQRT": "Sqrt",
+            "SUB": "Sub",
+            "TANH": "Tanh",
+        }.items()
+    },
+    "ARG_MAX": _position("ArgMax"),
+    "ARG_MIN": _position("ArgMin"),
+    "AVERAGE_POOL_2D": _pool("AveragePool"),
+    "BATCH_MATMUL": _batch_matmul,
+    "BROADCAST_TO": _broadcast_to,
+    "CAST": _cast,
+    "CONCATENATION": _concatenation,
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "DEPTH_TO_SPACE": _blocks("DepthToSpace"),
+    "DEQUANTIZE": _dequantise,
+    "EXPAND_DIMS": _reshaped,
+    "FULLY_CONNECTED": _fully_connected,
+    "GATHER": _gather,
+    "GELU": _gelu,
+    "L2_NORMALIZATION": _along_last("LpNormalization", p=2),
+    "L2_POOL_2D": _pool("LpPool", p=2),
+    "LEAKY_RELU": _leaky_relu,
+    "LOG_SOFTMAX": _along_last("LogSoftmax"),
+    "MAX_POOL_2D": _pool("MaxPool"),
+    "MEAN": _reduce("ReduceMean"),
+    "MIRROR_PAD": _pad("mirror"),
+    "NEG": _of_reals(_elements("Neg")),
+    "NOT_EQUAL": _not_equal,
+    "PACK": _pack,
+    "PAD": _pad("constant"),
+    "PADV2": _pad("constant"),
+    "REDUCE_MAX": _reduce("ReduceMax"),
+    "REDUCE_MIN": _reduce("ReduceMin"),
+    "REDUCE_PROD": _of_reals(_reduce("ReduceProd")),
+    "RELU6": _clip(0.0, 6.0),
+    "RELU_N1_TO_1": _clip(-1.0, 1.0),
+    "RESHAPE": _reshaped,
+    "RESIZE_BILINEAR": _resize("linear"),
+    "RESIZE_NEAREST_NEIGHBOR": _resize("nearest"),
+    "RSQRT": _chain("Sqrt", "Reciprocal"),
+    "SELECT": _elements("Where"),
+    "SHAPE": _shape,
+    "SLICE": _slice,
+    "SOFTMAX": _softmax,
+    "SPACE_TO_DEPTH": _blocks("SpaceToDepth"),
+    "SPLIT": _split,
+    "SPLIT_V": _split,
+    "SQUARE": _square,
+    "SQUARED_DIFFERENCE": _squared_difference,
+    "SQUEEZE": _reshaped,
+    "STRIDED_SLICE": _strided_slice,
+    "SUM": _of_reals(_reduce("ReduceSum")),
+    "TILE": _tile,
+    "TRANSPOSE": _transpose,
+    "TRANSPOSE_CONV": _transpose_conv,
+    "UNPACK": _unpack,
+}
+"""From an operator of the schema to what adds its nodes."""
