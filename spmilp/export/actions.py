@@ -32,6 +32,7 @@ from spmilp.export.names import comment
 from spmilp.export.places import ALIGNMENT, FIRST_SPACE, WORKSPACE_SPACE, Address, Places
 from spmilp.export.subject import Subject
 from spmilp.frontend import graph
+from spmilp.frontend.fixed_point import is_fixed, words_of
 from spmilp.frontend.graph import Group, Operator
 from spmilp.frontend.operators.boxes import extents, intersect
 from spmilp.frontend.operators.registry import geometries
@@ -327,6 +328,10 @@ class Actions:
             scales[-1] = quantisation.output
             if operator.kind in _PRODUCTS and None not in scales[:2]:
                 scales[2:-1] = [None] * len(scales[2:-1])
+            if is_fixed(operator):
+                shape = self.network.tensors[operator.inputs[0]].shape
+                fixed = words_of(operator, shape)
+                operator = replace(operator, attributes={**operator.attributes, "fixed": fixed})
             quantised = int(graph.Rounding.HALF_EVEN if scales[-1] is None else scales[-1].rounding)
         made = OperatorCode(
             kind=OPERATOR_CODES[operator.kind],

@@ -90,6 +90,7 @@ ATTRIBUTES = (
     *("output_padding", "p", "pads", "perm", "repeats", "reverse", "roi", "scales", "shape"),
     *("size", "sizes", "starts", "steps", "strides", "transA", "transB", "upper", "value"),
     *("batch_dims", "largest", "positions", "reduction", "select_last_index"),
+    "fixed",
 )
 """Attributes that say what an operator computes; the number is the position.
 

@@ -45,6 +45,11 @@ def is_fixed(operator: Operator) -> bool:
     )
 
 
+def is_exact(operator: Operator) -> bool:
+    """Say whether an operator gives the integers of TensorFlow Lite's reference kernels."""
+    return operator.quantisation is None or operator.kind in EXACT or is_fixed(operator)
+
+
 def _is_marked(scale: Scale) -> bool:
     return scale.rounding is Rounding.FIXED_POINT and scale.dtype.itemsize == 1
 
@@ -322,6 +327,11 @@ def _of_softmax(operator: Operator, given: Quantisation, data: Scale, output: Sc
     operands = scaled(np.where(inside, steps, 0), factor, shift)
     return np.where(inside, exponential(operands, SOFTMAX_BITS), 0)
 
+
+EXACT = frozenset(
+    {"Max", "MaxPool", "Min", "QuantizeLinear", "ReduceMax", "ReduceMin", "DequantizeLinear"}
+)
+"""Operators that choose among integers, or round once."""
 
 Words = Callable[[Operator, Quantisation, Scale, Scale], Any]
 

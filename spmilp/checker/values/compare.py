@@ -16,14 +16,17 @@ from onnx.reference import ReferenceEvaluator
 
 from spmilp.checker.values.inputs import random_inputs, read_values
 from spmilp.checker.values.kernels.call import Array
+from spmilp.checker.values.litert import compare_with_litert, litert_tensors
 from spmilp.checker.values.nodes import Mismatch, compare_nodes, distance, session_options
 from spmilp.checker.values.replay import Traced, replay, replay_stream
 from spmilp.checker.values.state import ValuesError
 from spmilp.errors import FileError, MissingExtraError
 from spmilp.files import write_together
+from spmilp.frontend.fixed_point import is_exact, is_fixed
 from spmilp.frontend.graph import Joined, Network, Tensor
 from spmilp.frontend.load import load_network_of
 from spmilp.frontend.operators.boxes import slices
+from spmilp.frontend.tflite.file import is_tflite
 from spmilp.plan.plan import Plan
 from spmilp.plan.running import enough_to_replay, running
 from spmilp.problem.problem import Problem
@@ -98,9 +101,13 @@ def reference_outputs(
 
     Of a model that it refuses ONNX's reference computes the outputs, and ``warn`` is told.
 
+    Those of a TensorFlow Lite model are LiteRT's.
+
     Raises a ``MissingExtraError`` if onnxruntime is not installed, and a ``FileError`` if neither
     can run the model.
     """
+    if is_tflite(model):
+        return litert_tensors(model, inputs)
     try:
         import onnxruntime
     except ImportError as error:
@@ -150,7 +157,8 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
         apart = np.abs(wide_values - wide_expected).astype(np.float64)
         magnitude = float(np.abs(wide_expected).max(initial=0))
         # Integers that stand for reals may be a step apart.
-        allowed = 1.0 if steps and expected.dtype != np.bool_ else 0.0
+        is_step_apart = steps and expected.dtype != np.bool_ and not _is_exact(network)
+        allowed = 1.0 if is_step_apart else 0.0
     else:
         apart, wanted = distance(values, expected), expected.astype(np.float64)
         magnitude = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
@@ -167,6 +175,12 @@ def _difference(name: str, values: Array, expected: Array, network: Network) -> 
         allowed=allowed,
         why=why,
     )
+
+
+def _is_exact(network: Network) -> bool:
+    """Say whether all integers are TensorFlow Lite's, bit for bit."""
+    operators = [operator for group in network.groups for operator in group.operators]
+    return any(map(is_fixed, operators)) and all(map(is_exact, operators))
 
 
 def _steps(network: Network) -> list[float]:
@@ -288,9 +302,11 @@ class _Judge:
 
     def __init__(self, problem: Problem, plan: Plan, network: Network, file: Path) -> None:
         self._problem, self._plan, self._network = problem, plan, network
-        sorted_model = ir.from_proto(onnx.load(file))
-        sorted_model.graph.sort()
-        self._model = ir.to_proto(sorted_model)
+        self._file, self._model = file, onnx.ModelProto()
+        if not is_tflite(file):
+            sorted_model = ir.from_proto(onnx.load(file))
+            sorted_model.graph.sort()
+            self._model = ir.to_proto(sorted_model)
 
     def judged(
         self,
@@ -304,25 +320,30 @@ class _Judge:
 
         Where outputs are judged ``by_operators``, it does not matter how far errors add up.
         """
-        if not by_operators and find_spec("onnxruntime") is None:
+        if not by_operators and not is_tflite(self._file) and find_spec("onnxruntime") is None:
             return found
         network = self._network
         computed = {
             network.renamed.get(name, name): _joined(network.tensors[name], pieces)
             for name, pieces in trace.items()
         }
-        nodes = {one.tensor: one for one in compare_nodes(self._model, inputs, computed)}
+        if is_tflite(self._file):
+            compared = compare_with_litert(network, litert_tensors(self._file, inputs))
+        else:
+            compared = compare_nodes(self._model, inputs, computed)
+        nodes = {one.tensor: one for one in compared}
         wrong = next((one for one in nodes.values() if one.share > 1), None)
         passed_over = {
             name for node in self._model.graph.node for name in node.output if name in computed
         }
-        if by_operators and passed_over <= set(nodes):
+        if by_operators and not _is_exact(network) and passed_over <= set(nodes):
             found = tuple(
                 replace(one, allowed=None, why="") if one.name in nodes else one for one in found
             )
         if wrong is None:
             return found
-        why = _said(self._problem, self._plan, network, trace, wrong)
+        library = "LiteRT" if is_tflite(self._file) else "onnxruntime"
+        why = _said(self._problem, self._plan, network, trace, wrong, library)
         after = {wrong.tensor}
         for operator in (one for group in network.groups for one in group.operators):
             if not after.isdisjoint(operator.inputs):
@@ -349,6 +370,7 @@ def _said(
     network: Network,
     trace: Mapping[str, Sequence[Traced]],
     wrong: Mismatch,
+    library: str,
 ) -> str:
     """Name an operator, the task that computed the element, its tile, and where that lies."""
     own = {name: own for own, name in network.renamed.items()}.get(wrong.tensor, wrong.tensor)
@@ -361,7 +383,7 @@ def _said(
     task, residency = problem.tasks[number], plan.residencies[plan.placements[number].writes[0]]
     return (
         f"{wrong.node.op_type} {wrong.node.name or wrong.tensor} is the first that differs: "
-        f"element {element} of {wrong.tensor} is {wrong.found:.9g}, but onnxruntime computes "
+        f"element {element} of {wrong.tensor} is {wrong.found:.9g}, but {library} computes "
         f"{wrong.expected:.9g} of the same operands, and rounding explains {wrong.allowed:.2g}; "
         f"task {task.name}, tile {box}, result in "
         f"{problem.machine.memories[residency.memory].name} at {residency.offset}"

@@ -134,7 +134,7 @@ def compare_nodes(
                 values = values.reshape(expected.values.shape).astype(expected.values.dtype)
                 there = there.reshape(values.shape)
                 allowed = _allowed(node, known, values, expected)
-                yield _worst(node, name, values, expected.values, np.where(there, allowed, np.inf))
+                yield worst(node, name, values, expected.values, np.where(there, allowed, np.inf))
                 rest = None if expected.bound is None else np.where(there, 0.0, expected.bound)
                 known[name] = Bounded(np.where(there, values, expected.values), rest)
             elif there.all():
@@ -196,9 +196,10 @@ def _allowed(
     return np.where(near & (values < source.values.shape[axis]), np.inf, 0.0)
 
 
-def _worst(
+def worst(
     node: onnx.NodeProto, name: str, found: Array, expected: Array, allowed: Array
 ) -> Mismatch:
+    """Return the element that differs most, measured by what is allowed."""
     apart = distance(found, expected)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where((apart == 0) | (allowed == np.inf), 0.0, apart / allowed)

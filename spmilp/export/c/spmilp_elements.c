@@ -308,9 +308,15 @@ void spmilp_put(const struct spmilp_call *call, size_t index, const int32_t *at,
     const int32_t position = along(scale, at);
     const float scaled = value / spmilp_scale_at(call->words, scale, position);
     const int32_t zero = spmilp_zero_at(call->words, scale, position);
-    const int64_t stored = call->step->quantised == SPMILP_ROUNDS_WITH_ZERO
-                               ? spmilp_saturate(rintf(scaled + (float)zero), 0, scale->type)
-                               : spmilp_saturate(rintf(scaled), zero, scale->type);
+    int64_t stored;
+    if (call->step->quantised == SPMILP_ROUNDS_WITH_ZERO) {
+        stored = spmilp_saturate(rintf(scaled + (float)zero), 0, scale->type);
+    } else if (call->step->quantised == SPMILP_ROUNDS_AWAY) {
+        const float away = floorf(fabsf(scaled) + 0.5F);
+        stored = spmilp_saturate(scaled < 0.0F ? -away : away, zero, scale->type);
+    } else {
+        stored = spmilp_saturate(rintf(scaled), zero, scale->type);
+    }
     spmilp_store_integer(&call->output, index, stored);
 }
 

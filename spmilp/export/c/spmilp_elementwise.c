@@ -278,6 +278,9 @@ void spmilp_unary(const struct spmilp_call *call)
     const size_t count = spmilp_count(&call->output);
     const int integers = on_integers(call);
     int32_t at[SPMILP_MAX_RANK], own[SPMILP_MAX_RANK];
+    if (spmilp_fixed(call)) {
+        return;
+    }
     spmilp_first(&call->output, at);
     for (size_t i = 0; i < count; i++) {
         spmilp_broadcast(data, at, call->output.rank, own);
@@ -357,6 +360,9 @@ void spmilp_variadic(const struct spmilp_call *call)
     const size_t count = spmilp_count(&call->output);
     const int integers = on_integers(call), qlinear = is_qlinear(call);
     int32_t at[SPMILP_MAX_RANK];
+    if (spmilp_fixed(call)) {
+        return;
+    }
     spmilp_first(&call->output, at);
     for (size_t i = 0; i < count; i++) {
         if (integers) {

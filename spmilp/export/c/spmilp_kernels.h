@@ -18,7 +18,7 @@ struct spmilp_step {
     uint32_t kind;       /* SPMILP_OPERATOR_... */
     uint32_t inputs;     /* how many */
     uint32_t attributes; /* how many */
-    uint32_t quantised;  /* 1 on integers that stand for reals, 2 if SPMILP_ROUNDS_WITH_ZERO */
+    uint32_t quantised;  /* 1 on integers that stand for reals, or SPMILP_ROUNDS_... */
     uint32_t limits;     /* SPMILP_LIMIT_LOW and _HIGH of real results, before they are rounded */
     int32_t low, high;
     uint32_t part;       /* SPMILP_PART_... of the reduction */
@@ -91,8 +91,10 @@ int32_t spmilp_zero_at(const int32_t *words, const struct spmilp_scale *scale,
                        int32_t position);
 int64_t spmilp_saturate(float rounded, int32_t zero, uint32_t type);
 
-/* What a step's field quantised is where the zero point is added before the result is rounded. */
+/* What a step's field quantised is where the zero point is added before the result is rounded, and
+ * where a half is rounded away from zero. */
 #define SPMILP_ROUNDS_WITH_ZERO 2U
+#define SPMILP_ROUNDS_AWAY 3U
 float spmilp_limit(const struct spmilp_step *step, float value, float unit);
 
 /* Attributes; `position` counts the words of one. */
@@ -122,6 +124,13 @@ void spmilp_add_products(const struct spmilp_call *call, const struct spmilp_fac
                          struct spmilp_total *total);
 void spmilp_finish(const struct spmilp_call *call, size_t index, const int32_t *at,
                    int32_t weight_channel, struct spmilp_total total);
+
+/* Operators in fixed point. Words are null, and nothing is done, where a step is none; a value is
+ * stored between its limits; a sum of products is scaled. */
+const int32_t *spmilp_fixed_words(const struct spmilp_call *call);
+int spmilp_fixed(const struct spmilp_call *call);
+void spmilp_put_fixed(const struct spmilp_call *call, size_t index, int64_t value);
+void spmilp_requantise(const struct spmilp_call *call, size_t index, int32_t channel, int64_t sum);
 
 /* Kernels. */
 spmilp_kernel spmilp_average_pool, spmilp_batch_normalisation, spmilp_binary, spmilp_concat;

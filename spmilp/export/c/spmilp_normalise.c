@@ -72,6 +72,9 @@ void spmilp_softmax(const struct spmilp_call *call)
     const int32_t first = output->box[2U * axis], length = output->box[2U * axis + 1U];
     const int is_log = call->step->kind == SPMILP_OPERATOR_LOGSOFTMAX;
     int32_t at[SPMILP_MAX_RANK];
+    if (spmilp_fixed(call)) {
+        return;
+    }
     spmilp_first(output, at);
     for (size_t i = 0; i < count; i++, spmilp_next(output, at)) {
         if (at[axis] != first) {

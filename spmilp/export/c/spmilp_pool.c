@@ -17,12 +17,11 @@ static int32_t positions_that_count(const struct spmilp_window *window, int32_t 
     return count;
 }
 
-/* The real at a place of the plane of the output's batch and channel. */
-static float under(const struct spmilp_call *call, const struct spmilp_windows *windows,
-                   const int32_t *at, int64_t place)
+/* The position of a place of the plane of the output's batch and channel. */
+static void locate(const struct spmilp_call *call, const struct spmilp_windows *windows,
+                   const int32_t *at, int64_t place, int32_t *own)
 {
     const struct spmilp_box *data = &call->inputs[0];
-    int32_t own[SPMILP_MAX_RANK];
     own[0] = at[0];
     own[1] = at[1];
     for (uint32_t axis = data->rank; axis > 2U; axis--) {
@@ -31,7 +30,15 @@ static float under(const struct spmilp_call *call, const struct spmilp_windows *
         own[axis - 1U] = window->first + (int32_t)(place % window->length);
         place /= window->length;
     }
-    return spmilp_real(call, data, own);
+}
+
+/* The real at such a place. */
+static float under(const struct spmilp_call *call, const struct spmilp_windows *windows,
+                   const int32_t *at, int64_t place)
+{
+    int32_t own[SPMILP_MAX_RANK];
+    locate(call, windows, at, place, own);
+    return spmilp_real(call, &call->inputs[0], own);
 }
 
 /* Combine the values under each window. */
@@ -111,9 +118,39 @@ void spmilp_max_pool(const struct spmilp_call *call)
     pool(call, -INFINITY, larger, as_it_is);
 }
 
+/* Averages of integers as they are, a half rounded away from zero; padding does not count. */
+static void average_integers(const struct spmilp_call *call)
+{
+    const struct spmilp_box *data = &call->inputs[0];
+    const struct spmilp_windows windows = spmilp_windows_of(call, data);
+    const size_t count = spmilp_count(&call->output);
+    int32_t at[SPMILP_MAX_RANK], own[SPMILP_MAX_RANK];
+    spmilp_first(&call->output, at);
+    for (size_t i = 0; i < count; i++) {
+        int32_t spatial[SPMILP_WINDOW_AXES], k[SPMILP_WINDOW_AXES] = {0};
+        int64_t total = 0, under_it = 0;
+        spmilp_spatial(call, at, spatial);
+        do {
+            const int64_t place = spmilp_under_window(&windows, spatial, k);
+            if (place >= 0) {
+                locate(call, &windows, at, place, own);
+                total += spmilp_load_integer(data, spmilp_place(data, own));
+                under_it++;
+            }
+        } while (spmilp_next_position(&windows, k));
+        total += total < 0 ? -(under_it / 2) : under_it / 2;
+        spmilp_put_fixed(call, i, total / under_it);
+        spmilp_next(&call->output, at);
+    }
+}
+
 void spmilp_average_pool(const struct spmilp_call *call)
 {
-    pool(call, 0.0F, plus, average);
+    if (spmilp_fixed_words(call)) {
+        average_integers(call);
+    } else {
+        pool(call, 0.0F, plus, average);
+    }
 }
 
 void spmilp_lp_pool(const struct spmilp_call *call)

@@ -127,6 +127,10 @@ static void finish_integers(const struct spmilp_call *call, size_t index, const 
     if (has_bias && spmilp_is_integer(bias->type)) {
         sum += (uint32_t)spmilp_load_integer(bias, place_of_bias(call, at));
     }
+    if (spmilp_fixed_words(call)) {
+        spmilp_requantise(call, index, channel, wrapped(sum));
+        return;
+    }
     float value = (float)wrapped(sum) * (step / unit);
     if (has_bias && !spmilp_is_integer(bias->type)) {
         value += spmilp_load_real(bias, place_of_bias(call, at)) / unit;

@@ -125,6 +125,9 @@ void spmilp_reduce(const struct spmilp_call *call)
     const size_t count = spmilp_count(&call->output);
     struct cell cell = {.call = call, .count = 1U};
     int32_t at[SPMILP_MAX_RANK + 1U] = {0};
+    if (spmilp_fixed(call)) {
+        return;
+    }
     for (uint32_t i = 0; axes && i < axes->count; i++) {
         const uint32_t axis = (uint32_t)spmilp_integer(call, SPMILP_ATTRIBUTE_AXES, i);
         cell.axes |= 1U << axis;

@@ -53,6 +53,20 @@ def onnx_of_tflite(path: Path) -> tuple[onnx.ModelProto, bytes]:
         ) from error
 
 
+def names_of(model: Any) -> list[str]:
+    """Return the names of a model's tensors up to a ``;`` where that is one tensor's alone.
+
+    The converter joins the names of all operators that it has made one.
+    """
+    whole = [(one.name or b"").decode(errors="replace") for one in model.subgraphs[0].tensors]
+    short = [name.partition(";")[0] for name in whole]
+    names = list[str]()
+    for position, (one, other) in enumerate(zip(short, whole, strict=True)):
+        name = one if short.count(one) == 1 and one else other
+        names.append(name if name and name not in names else f"{name}#{position}")
+    return names
+
+
 class Operation:
     """An operator of the file; inputs and outputs are positions of tensors, -1 for none."""
 
@@ -83,7 +97,7 @@ class Translation:
         self.operations = [
             Operation(model, operator, n) for n, operator in enumerate(_listed(graph.operators))
         ]
-        self._names = self._unique_names()
+        self._names = names_of(model)
         self._constants: dict[int, NDArray[Any]] = {}
         # Which layouts of a tensor there are: channels first, or as in the file.
         self._there = {(tensor, False) for tensor in self.inputs}
@@ -94,19 +108,6 @@ class Translation:
             data = self._data(tensor)
             if data is not None:
                 self._constants[tensor] = data
-
-    def _unique_names(self) -> list[str]:
-        """Return the tensors' names up to a ``;`` where that is one tensor's alone.
-
-        The converter joins the names of all operators that it has made one.
-        """
-        whole = [(tensor.name or b"").decode(errors="replace") for tensor in self._tensors]
-        short = [name.partition(";")[0] for name in whole]
-        names = list[str]()
-        for position, (one, other) in enumerate(zip(short, whole, strict=True)):
-            name = one if short.count(one) == 1 and one else other
-            names.append(name if name and name not in names else f"{name}#{position}")
-        return names
 
     def _data(self, tensor: int) -> NDArray[Any] | None:
         data = self._buffers[self._tensors[tensor].buffer].data

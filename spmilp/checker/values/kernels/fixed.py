@@ -41,7 +41,7 @@ def requantised(call: Call, total: Array) -> Array:
     else:
         factors, shifts = np.array(rest).reshape(-1, 2).T
         result = scaled(total, _of_channels(call, factors), _of_channels(call, shifts))
-    return np.clip(result + _zero(call), low, high)
+    return np.asarray(np.clip(result + _zero(call), low, high))
 
 
 def _of_channels(call: Call, values: Array) -> Array:
@@ -49,9 +49,8 @@ def _of_channels(call: Call, values: Array) -> Array:
     if len(values) == 1:
         return values
     axis = 1 if call.operator.kind in ("Conv", "ConvTranspose") else len(call.box) - 1
-    return np.asarray(values)[slice(*call.box[axis])].reshape(
-        -1, *(1,) * (len(call.box) - axis - 1)
-    )
+    own = np.asarray(values[slice(*call.box[axis])])
+    return np.asarray(own.reshape(-1, *(1,) * (len(call.box) - axis - 1)))
 
 
 def _zero(call: Call, position: int | None = None) -> int:
@@ -75,7 +74,7 @@ def _of_two(call: Call, words: tuple[int, ...]) -> Array:
         one = scaled(one << ADDEND_BITS, *rest[:2])
         other = scaled(other << ADDEND_BITS, *rest[2:4])
         result = scaled(one - other if call.operator.kind == "Sub" else one + other, *rest[4:])
-    return np.clip(result + _zero(call), low, high)
+    return np.asarray(np.clip(result + _zero(call), low, high))
 
 
 def _average_pool(call: Call, words: tuple[int, ...]) -> Array:

@@ -22,6 +22,9 @@ def quantise(values: Array, scale: Scale, box: Box) -> Array:
     scaled = values.astype(np.float32) / steps
     if scale.rounding is Rounding.WITH_ZERO:
         return saturate(np.rint(scaled + zero.astype(np.float32)), np.int32(0), scale.dtype)
+    if scale.rounding is Rounding.FIXED_POINT:
+        away = np.sign(scaled) * np.floor(np.abs(scaled) + np.float32(0.5))
+        return saturate(away, zero, scale.dtype)
     return saturate(np.rint(scaled), zero, scale.dtype)
 
 
