@@ -59,7 +59,10 @@ class Builder:
         """Add an operator; its options are the schema's for it."""
         code = self._classes.OperatorCodeT()
         code.builtinCode = getattr(self._classes.BuiltinOperator, kind)
-        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), options.pop("version", 1)
+        code.deprecatedBuiltinCode, code.version = (
+            min(code.builtinCode, 127),
+            options.pop("version", 1),
+        )
         self._model.operatorCodes.append(code)
         one = self._classes.OperatorT()
         one.opcodeIndex = len(self._model.operatorCodes) - 1
@@ -75,6 +78,9 @@ class Builder:
 
     def write(self, path: Path, inputs: Sequence[int], outputs: Sequence[int]) -> Path:
         """Write the model."""
-        self._graph.inputs, self._graph.outputs = np.array(inputs, np.int32), np.array(outputs, np.int32)
+        self._graph.inputs, self._graph.outputs = (
+            np.array(inputs, np.int32),
+            np.array(outputs, np.int32),
+        )
         path.write_bytes(write_tflite(self._model))
         return path

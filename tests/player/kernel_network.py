@@ -33,6 +33,7 @@ class KernelNetwork:
         self.tensors: dict[str, Tensor] = {}
         self.inputs: dict[str, np.ndarray] = {}
         self.groups: list[Group] = []
+        self.in_fixed_point = False
 
     def reals(self, *shape: int, low: float = -2.0, high: float = 2.0) -> np.ndarray:
         """Return random float32 values."""
@@ -60,6 +61,10 @@ class KernelNetwork:
         make it a quantised one.
         """
         number = len(self.groups)
+        if self.in_fixed_point and output is not None:
+            if any(array is not None and array.dtype == np.float32 for array in arrays):
+                return
+            output = replace(output, rounding=Rounding.FIXED_POINT)
         names = []
         for position, array in enumerate(arrays):
             names.append("" if array is None else f"i{number}_{position}")
@@ -158,9 +163,27 @@ def windows(
 def integer_network() -> tuple[Network, dict[str, np.ndarray]]:
     """Return operators of integers: their outputs have to be the same bits."""
     made = KernelNetwork(seed=3)
-    _add_integer_products(made)
-    _add_operators_on_reals(made)
+    for made.in_fixed_point in (False, True):
+        _add_integer_products(made)
+        _add_operators_on_reals(made)
+    _add_tables(made)
     return made.network(), made.inputs
+
+
+def _add_tables(made: KernelNetwork) -> None:
+    """Add what becomes a table of bytes in TensorFlow Lite's fixed point."""
+    for kind, attributes in (
+        ("Abs", {}),
+        ("Clip", {"min": 0.0, "max": 6.0}),
+        ("HardSwish", {}),
+        ("LeakyRelu", {"alpha": 0.1}),
+        ("Sigmoid", {}),
+        ("Tanh", {}),
+    ):
+        scales = (scale_of(0.06, 4),)
+        made.add(
+            kind, (made.integers(2, 300),), attributes, scales=scales, output=scale_of(0.05, -9)
+        )
 
 
 def _add_integer_products(made: KernelNetwork) -> None:

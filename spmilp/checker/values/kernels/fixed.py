@@ -49,7 +49,7 @@ def _of_channels(call: Call, values: Array) -> Array:
     if len(values) == 1:
         return values
     axis = 1 if call.operator.kind in ("Conv", "ConvTranspose") else len(call.box) - 1
-    own = np.asarray(values[slice(*call.box[axis])])
+    own = np.asarray(values[np.arange(*call.box[axis]) % len(values)])
     return np.asarray(own.reshape(-1, *(1,) * (len(call.box) - axis - 1)))
 
 
