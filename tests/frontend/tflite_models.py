@@ -22,6 +22,12 @@ class Builder:
         self._graph.tensors, self._graph.operators = [], []
         self._model.subgraphs = [self._graph]
 
+    @property
+    def tensors(self) -> list[Any]:
+        """All tensors of the file."""
+        found: list[Any] = self._graph.tensors
+        return found
+
     def tensor(
         self,
         shape: Sequence[int],
