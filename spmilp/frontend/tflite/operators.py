@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import helper
 
 from spmilp.errors import UnsupportedOperatorError
 from spmilp.frontend.cleanup.nodes import first_line
@@ -61,13 +62,27 @@ def _stays_first(made: Translation, operation: Operation) -> bool:
     )
 
 
-def _elements(kind: str, *, raw: bool = False) -> "Rule":
-    """Return the rule of an operator of elements; ``raw`` where integers stand for themselves."""
+def _elements(
+    *kinds: str,
+    raw: bool = False,
+    limits: Sequence[float] = (),
+    attributes: Callable[[Translation, Operation], dict[str, Any]] = lambda made, operation: {},
+) -> "Rule":
+    """Return the rule of an operator of elements, which may be several in ONNX.
+
+    ``raw`` says that integers stand for themselves; the ``limits`` are operands, too; the
+    ``attributes`` are the last one's. A Mul of one operand squares it.
+    """
 
     def rule(made: Translation, operation: Operation) -> None:
         first = _stays_first(made, operation)
-        operands = [_operand(made, one, first, raw=raw) for one in operation.inputs]
-        made.write(operation, kind, operands, first=first)
+        names = [_operand(made, one, first, raw=raw) for one in operation.inputs]
+        names += [made.given(f"limit {x}", np.array(x, np.float32)) for x in limits]
+        for kind in kinds[:-1]:
+            inner = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
+            names = [made.node(kind, names, inner)]
+        names *= 2 if kinds[-1] == "Mul" and len(names) == 1 else 1
+        made.write(operation, kinds[-1], names, first=first, **attributes(made, operation))
 
     return rule
 
@@ -88,30 +103,6 @@ def _operand(made: Translation, tensor: int, first: bool, *, raw: bool = False) 
     return made.dequantised(name, tensor, first=first)
 
 
-def _chain(*kinds: str) -> "Rule":
-    """Return the rule of an operator of one operand that is several in ONNX."""
-
-    def rule(made: Translation, operation: Operation) -> None:
-        first = _stays_first(made, operation)
-        name = _operand(made, operation.inputs[0], first)
-        for kind in kinds[:-1]:
-            inner = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
-            name = made.node(kind, [name], inner)
-        made.write(operation, kinds[-1], [name], first=first)
-
-    return rule
-
-
-def _clip(low: float, high: float) -> "Rule":
-    def rule(made: Translation, operation: Operation) -> None:
-        first = _stays_first(made, operation)
-        limits = (made.given(f"limit {x}", np.array(x, np.float32)) for x in (low, high))
-        operand = _operand(made, operation.inputs[0], first)
-        made.write(operation, "Clip", [operand, *limits], first=first)
-
-    return rule
-
-
 def _of_reals(rule: "Rule") -> "Rule":
     """Return a rule for reals alone: of integers LiteRT computes what is not documented."""
 
@@ -123,52 +114,9 @@ def _of_reals(rule: "Rule") -> "Rule":
     return checked
 
 
-def _leaky_relu(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    operand = _operand(made, operation.inputs[0], first)
-    alpha = float(operation.option("alpha"))
-    made.write(operation, "LeakyRelu", [operand], first=first, alpha=alpha)
-
-
-def _gelu(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    how = "tanh" if operation.option("approximate") else "none"
-    operand = _operand(made, operation.inputs[0], first)
-    made.write(operation, "Gelu", [operand], first=first, approximate=how)
-
-
-def _square(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    operand = _operand(made, operation.inputs[0], first)
-    made.write(operation, "Mul", [operand, operand], first=first)
-
-
-def _squared_difference(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    operands = [_operand(made, one, first) for one in operation.inputs]
-    inner = made.free_name(f"{made.name(operation.outputs[0])}/Sub")
-    difference = made.node("Sub", operands, inner)
-    made.write(operation, "Mul", [difference, difference], first=first)
-
-
-def _not_equal(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    operands = [_operand(made, one, first) for one in operation.inputs]
-    inner = made.free_name(f"{made.name(operation.outputs[0])}/Equal")
-    made.write(operation, "Not", [made.node("Equal", operands, inner)], first=first)
-
-
-def _cast(made: Translation, operation: Operation) -> None:
-    first = _stays_first(made, operation)
-    kind = _onnx_type(made, operation.outputs[0])
-    operand = _operand(made, operation.inputs[0], first, raw=True)
-    made.write(operation, "Cast", [operand], first=first, to=kind)
-
-
-def _onnx_type(made: Translation, tensor: int) -> int:
-    from onnx import helper
-
-    return int(helper.np_dtype_to_tensor_dtype(made.dtype(tensor)))
+def _type_of(made: Translation, operation: Operation) -> int:
+    """Return ONNX's number of the type of a result."""
+    return int(helper.np_dtype_to_tensor_dtype(made.dtype(operation.outputs[0])))
 
 
 def _dequantise(made: Translation, operation: Operation) -> None:
@@ -176,11 +124,8 @@ def _dequantise(made: Translation, operation: Operation) -> None:
     (source,) = operation.inputs
     if made.is_constant(source) and not made.is_quantised(source):
         made.set_constant(operation.outputs[0], made.constant(source).astype(np.float32))
-    elif made.is_quantised(source):
-        first = _stays_first(made, operation)
-        made.write(operation, "Identity", [_operand(made, source, first)], first=first)
     else:
-        _cast(made, operation)
+        (_elements("Identity") if made.is_quantised(source) else _CAST)(made, operation)
 
 
 def _window(made: Translation, operation: Operation, kernel: Extents) -> dict[str, Any]:
@@ -353,11 +298,15 @@ def _along_last(kind: str, **attributes: Any) -> "Rule":
     return rule
 
 
-def _reshaped(made: Translation, operation: Operation) -> None:
-    """Reshape, Squeeze, ExpandDims: the result's shape says all."""
-    shape = made.shape(operation.outputs[0])
-    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
-    made.move(operation, "Reshape", [made.raw(operation.inputs[0]), name])
+def _shaped(kind: str) -> "Rule":
+    """Return the rule of an operator that its result's shape says all of."""
+
+    def rule(made: Translation, operation: Operation) -> None:
+        shape = integers(*made.shape(operation.outputs[0]))
+        name = made.given(f"{made.name(operation.outputs[0])}/shape", shape)
+        made.move(operation, kind, [made.raw(operation.inputs[0]), name])
+
+    return rule
 
 
 def _shape(made: Translation, operation: Operation) -> None:
@@ -521,12 +470,6 @@ def _tile(made: Translation, operation: Operation) -> None:
     made.move(operation, "Tile", [made.raw(operation.inputs[0]), name])
 
 
-def _broadcast_to(made: Translation, operation: Operation) -> None:
-    shape = made.shape(operation.outputs[0])
-    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
-    made.move(operation, "Expand", [made.raw(operation.inputs[0]), name])
-
-
 def _blocks(kind: str) -> "Rule":
     def rule(made: Translation, operation: Operation) -> None:
         data = made.raw(operation.inputs[0], first=True)
@@ -564,98 +507,86 @@ def _position(kind: str) -> "Rule":
         axis = int(made.constant(given).reshape(-1)[0]) % len(made.shape(data))
         name = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
         made.node(kind, [made.raw(data)], name, axis=axis, keepdims=0)
-        made.write(operation, "Cast", [name], to=_onnx_type(made, operation.outputs[0]))
+        made.write(operation, "Cast", [name], to=_type_of(made, operation))
 
     return rule
 
 
 Rule = Callable[[Translation, Operation], None]
 
+_CAST = _elements("Cast", raw=True, attributes=lambda made, one: {"to": _type_of(made, one)})
+
+SAME_NAME = (
+    *("ABS", "ADD", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "GREATER", "LESS", "LOG"),
+    *("MUL", "POW", "RELU", "ROUND", "SIGN", "SIN", "SQRT", "SUB", "TANH"),
+)
+"""Operators of elements that ONNX calls the same, but for the case of letters."""
+
 RULES: Mapping[str, Rule] = {
-    **{
-        name: _elements(kind)
-        for name, kind in {
-            "ABS": "Abs",
-            "ADD": "Add",
-            "CEIL": "Ceil",
-            "COS": "Cos",
-            "DIV": "Div",
-            "ELU": "Elu",
-            "EQUAL": "Equal",
-            "EXP": "Exp",
-            "FLOOR": "Floor",
-            "GREATER": "Greater",
-            "GREATER_EQUAL": "GreaterOrEqual",
-            "HARD_SWISH": "HardSwish",
-            "LESS": "Less",
-            "LESS_EQUAL": "LessOrEqual",
-            "LOG": "Log",
-            "LOGICAL_AND": "And",
-            "LOGICAL_NOT": "Not",
-            "LOGICAL_OR": "Or",
-            "LOGISTIC": "Sigmoid",
-            "MAXIMUM": "Max",
-            "MINIMUM": "Min",
-            "MUL": "Mul",
-            "POW": "Pow",
-            "PRELU": "PRelu",
-            "QUANTIZE": "Identity",
-            "RELU": "Relu",
-            "ROUND": "Round",
-            "SELECT_V2": "Where",
-            "SIGN": "Sign",
-            "SIN": "Sin",
-            "SQRT": "Sqrt",
-            "SUB": "Sub",
-            "TANH": "Tanh",
-        }.items()
-    },
+    **{name: _elements(name.title()) for name in SAME_NAME},
     "ARG_MAX": _position("ArgMax"),
     "ARG_MIN": _position("ArgMin"),
     "AVERAGE_POOL_2D": _pool("AveragePool"),
     "BATCH_MATMUL": _batch_matmul,
-    "BROADCAST_TO": _broadcast_to,
-    "CAST": _cast,
+    "BROADCAST_TO": _shaped("Expand"),
+    "CAST": _CAST,
     "CONCATENATION": _concatenation,
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "DEPTH_TO_SPACE": _blocks("DepthToSpace"),
     "DEQUANTIZE": _dequantise,
-    "EXPAND_DIMS": _reshaped,
+    "EXPAND_DIMS": _shaped("Reshape"),
     "FULLY_CONNECTED": _fully_connected,
     "GATHER": _gather,
-    "GELU": _gelu,
+    "GELU": _elements(
+        "Gelu",
+        attributes=lambda _, one: {"approximate": "tanh" if one.option("approximate") else "none"},
+    ),
+    "GREATER_EQUAL": _elements("GreaterOrEqual"),
+    "HARD_SWISH": _elements("HardSwish"),
     "L2_NORMALIZATION": _along_last("LpNormalization", p=2),
     "L2_POOL_2D": _pool("LpPool", p=2),
-    "LEAKY_RELU": _leaky_relu,
+    "LEAKY_RELU": _elements(
+        "LeakyRelu", attributes=lambda _, one: {"alpha": float(one.option("alpha"))}
+    ),
+    "LESS_EQUAL": _elements("LessOrEqual"),
+    "LOGICAL_AND": _elements("And"),
+    "LOGICAL_NOT": _elements("Not"),
+    "LOGICAL_OR": _elements("Or"),
+    "LOGISTIC": _elements("Sigmoid"),
     "LOG_SOFTMAX": _along_last("LogSoftmax"),
+    "MAXIMUM": _elements("Max"),
     "MAX_POOL_2D": _pool("MaxPool"),
     "MEAN": _reduce("ReduceMean"),
+    "MINIMUM": _elements("Min"),
     "MIRROR_PAD": _pad("mirror"),
     "NEG": _of_reals(_elements("Neg")),
-    "NOT_EQUAL": _not_equal,
+    "NOT_EQUAL": _elements("Equal", "Not"),
     "PACK": _pack,
     "PAD": _pad("constant"),
     "PADV2": _pad("constant"),
+    "PRELU": _elements("PRelu"),
+    "QUANTIZE": _elements("Identity"),
     "REDUCE_MAX": _reduce("ReduceMax"),
     "REDUCE_MIN": _reduce("ReduceMin"),
     "REDUCE_PROD": _of_reals(_reduce("ReduceProd")),
-    "RELU6": _clip(0.0, 6.0),
-    "RELU_N1_TO_1": _clip(-1.0, 1.0),
-    "RESHAPE": _reshaped,
+    "RELU6": _elements("Clip", limits=(0.0, 6.0)),
+    "RELU_N1_TO_1": _elements("Clip", limits=(-1.0, 1.0)),
+    "RESHAPE": _shaped("Reshape"),
     "RESIZE_BILINEAR": _resize("linear"),
     "RESIZE_NEAREST_NEIGHBOR": _resize("nearest"),
-    "RSQRT": _chain("Sqrt", "Reciprocal"),
+    "RSQRT": _elements("Sqrt", "Reciprocal"),
     "SELECT": _elements("Where"),
+    "SELECT_V2": _elements("Where"),
     "SHAPE": _shape,
     "SLICE": _slice,
     "SOFTMAX": _softmax,
     "SPACE_TO_DEPTH": _blocks("SpaceToDepth"),
     "SPLIT": _split,
     "SPLIT_V": _split,
-    "SQUARE": _square,
-    "SQUARED_DIFFERENCE": _squared_difference,
-    "SQUEEZE": _reshaped,
+    "SQUARE": _elements("Mul"),
+    "SQUARED_DIFFERENCE": _elements("Sub", "Mul"),
+    "SQUEEZE": _shaped("Reshape"),
     "STRIDED_SLICE": _strided_slice,
     "SUM": _of_reals(_reduce("ReduceSum")),
     "TILE": _tile,
