@@ -33,7 +33,7 @@ from spmilp.warm_start import tiles_of
 from spmilp.watch import SILENT, Observer, Stage, Watch
 
 Model: TypeAlias = str | Path | Problem | Sequence[str | Path]
-"""An ONNX file, ``onnx:NAME``, a problem file, or a problem; or several models."""
+"""An ONNX or TensorFlow Lite file, ``onnx:NAME``, a problem file, a problem; several models."""
 
 MachineGiven: TypeAlias = str | Path | MachineFile | Machine | None
 """A preset's name, a file, or a machine; ``None`` for :data:`DEFAULT_MACHINE`."""

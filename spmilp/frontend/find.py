@@ -49,7 +49,8 @@ def _find_light_model(name: str) -> Path:
 
 def near_files(path: Path) -> str:
     """Return a hint at what may have been meant, or nothing."""
-    siblings = [p.name for p in sorted(path.parent.glob("*.onnx"))] if path.parent.is_dir() else []
+    there = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    siblings = [one.name for one in there if one.suffix in (".onnx", ".tflite")]
     near = [str(path.parent / n) for n in get_close_matches(path.name, siblings, n=3)]
     near += [LIGHT_PREFIX + n for n in get_close_matches(path.stem, light_models(), n=1)]
     return f"; did you mean {' or '.join(near)}?" if near else ""
