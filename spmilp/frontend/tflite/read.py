@@ -294,6 +294,8 @@ class Translation:
             is_last = number == len(steps)
             name = target if is_last else self.free_name(f"{target}/{kind}")
             self.node(kind, [*before, *given], name, **attributes)
+            # Users see the name of the node that carries the work.
+            self._nodes[-1].name = self._names[tensor] if number == 1 else f"{target}/{kind}"
             if kind == "QuantizeLinear":
                 self._nodes[-1].metadata_props.add(key=FIXED_POINT, value="1")
             before = [name]
