@@ -60,7 +60,7 @@ def test_networks_of_the_converter_replay_bit_for_bit(name: str) -> None:
 
 def test_a_network_is_solved_and_replayed(tmp_path: Path) -> None:
     model = written(block, tmp_path)
-    result = solve(model, "gap9", effort=1)
+    result = solve(model, "gap9", solver="list")
     assert (result.replay(model)["absolute"] == 0).all()
 
 
