@@ -57,8 +57,8 @@ def solve(
     ----------
     model
         An ONNX file or a TensorFlow Lite one, ``onnx:NAME`` for one of the graphs in the ``onnx``
-        package, a problem file (``.json``), or a problem. Of several models the plan is one stream, unless there is another
-        objective; a network goes by the name of its file.
+        package, a problem file (``.json``), or a problem. Of several models the plan is one stream,
+        unless there is another objective; a network goes by the name of its file.
     machine
         A preset's name, a YAML file, or a machine; ``mesh4x4`` by default. A problem carries its
         own.

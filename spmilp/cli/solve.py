@@ -58,7 +58,8 @@ def solve(
     ----------
     source
         An ONNX or TensorFlow Lite model, onnx:NAME for a graph of the onnx package
-        (onnx:light_resnet50), or a problem file. Several models run together, each as often as its rate says.
+        (onnx:light_resnet50), or a problem file. Several models run together, each as often as its
+        rate says.
     strict_gap
         Exit code 6 when the gap of these tiles is above it.
     output

@@ -34,6 +34,8 @@ def translate(made: Translation) -> None:
             unknown.update(operation.outputs)
             continue
         try:
+            if made.folded(operation):
+                continue
             if operation.kind not in RULES:
                 raise ValueError(
                     "the operator is not supported; convert the model with others, or cut this one "
@@ -456,6 +458,72 @@ def _pad(mode: str) -> "Rule":
     return rule
 
 
+def _space_to_batch(made: Translation, operation: Operation) -> None:
+    """Padded rows and columns go to the batch, one of each block after the other."""
+    data, block, pads = operation.inputs
+    sizes, sides = made.constant(block).reshape(-1).tolist(), made.constant(pads)
+    shape, name = list(made.shape(data)), made.name(operation.outputs[0])
+    lows, highs = (
+        [0, *sides[:, at].tolist(), *[0] * (len(shape) - 1 - len(sizes))] for at in (0, 1)
+    )
+    raw = made.raw(data)
+    if sides.any():
+        zero = made.scales(data)[1][0] if made.is_quantised(data) else 0
+        given = [integers(*lows, *highs), np.array(zero, made.dtype(data))]
+        constants = [made.given(f"{name}/pads", one) for one in given]
+        raw = made.node("Pad", [raw, *constants], made.free_name(f"{name}/Pad"))
+        shape = [sum(one) for one in zip(shape, lows, highs, strict=True)]
+    split = [shape[0]]
+    for length, size in zip(shape[1:], sizes, strict=False):
+        split += [length // size, size]
+    count = len(sizes)
+    order = [2 + 2 * n for n in range(count)] + [0] + [1 + 2 * n for n in range(count)]
+    _reordered(made, operation, raw, [*split, *shape[1 + count :]], order)
+
+
+def _batch_to_space(made: Translation, operation: Operation) -> None:
+    """The opposite, with rows and columns cut off in the end."""
+    data, block, crops = operation.inputs
+    sizes, sides = made.constant(block).reshape(-1).tolist(), made.constant(crops)
+    shape, name, count = made.shape(data), made.name(operation.outputs[0]), len(sizes)
+    split = [*sizes, shape[0] // prod(sizes), *shape[1:]]
+    order = [count]
+    for axis in range(count):
+        order += [count + 1 + axis, axis]
+    whole = [split[count], *(length * size for length, size in zip(shape[1:], sizes, strict=False))]
+    whole += shape[1 + count :]
+    target = made.free_name(f"{name}/whole") if sides.any() else None
+    raw = _reordered(made, operation, made.raw(data), split, order, whole, target)
+    if target is not None:
+        cuts = {
+            1 + n: (int(low), whole[1 + n] - int(high), 1) for n, (low, high) in enumerate(sides)
+        }
+        made.move(operation, "Slice", [raw, *_bounds(made, name, cuts)])
+
+
+def _reordered(
+    made: Translation,
+    operation: Operation,
+    raw: str,
+    split: Sequence[int],
+    order: Sequence[int],
+    whole: Sequence[int] = (),
+    target: str | None = None,
+) -> str:
+    """Split axes, turn them, and join them to a shape, the result's unless there is a target."""
+    name = made.name(operation.outputs[0])
+    order = [*order, *range(len(order), len(split))]
+    shapes = [made.given(f"{name}/shape", integers(*one)) for one in (split, whole) if one]
+    if len(shapes) == 1:
+        shapes.append(made.given(f"{name}/shape", integers(*made.shape(operation.outputs[0]))))
+    raw = made.node("Reshape", [raw, shapes[0]], made.free_name(f"{name}/split"))
+    raw = made.node("Transpose", [raw], made.free_name(f"{name}/turned"), perm=order)
+    if target is None:
+        made.move(operation, "Reshape", [raw, shapes[1]])
+        return name
+    return made.node("Reshape", [raw, shapes[1]], target)
+
+
 def _gather(made: Translation, operation: Operation) -> None:
     if operation.option("batchDims"):
         raise ValueError(f"its batch_dims are {operation.option('batchDims')}, expected 0")
@@ -528,6 +596,7 @@ RULES: Mapping[str, Rule] = {
     "ARG_MIN": _position("ArgMin"),
     "AVERAGE_POOL_2D": _pool("AveragePool"),
     "BATCH_MATMUL": _batch_matmul,
+    "BATCH_TO_SPACE_ND": _batch_to_space,
     "BROADCAST_TO": _shaped("Expand"),
     "CAST": _CAST,
     "CONCATENATION": _concatenation,
@@ -581,6 +650,7 @@ RULES: Mapping[str, Rule] = {
     "SHAPE": _shape,
     "SLICE": _slice,
     "SOFTMAX": _softmax,
+    "SPACE_TO_BATCH_ND": _space_to_batch,
     "SPACE_TO_DEPTH": _blocks("SpaceToDepth"),
     "SPLIT": _split,
     "SPLIT_V": _split,

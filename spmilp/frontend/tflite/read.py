@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper
 from spmilp.errors import FileError
 from spmilp.frontend.cleanup.bodies import FIXED_POINT
 from spmilp.frontend.tflite.file import builtin_name, read_tflite, schema
+from spmilp.frontend.tflite.run import Run
 from spmilp.units import Extents
 
 CHANNELS_FIRST = "/channels_first"
@@ -43,7 +44,7 @@ def onnx_of_tflite(path: Path) -> tuple[onnx.ModelProto, bytes]:
 
     model, content = read_tflite(path)
     try:
-        made = Translation(model)
+        made = Translation(model, content)
         translate(made)
         return made.model(), content
     except (AttributeError, IndexError, TypeError) as error:
@@ -87,9 +88,12 @@ class Operation:
 
 
 class Translation:
-    """The nodes and constants that stand for a model's operators and tensors."""
+    """The nodes and constants that stand for a model's operators and tensors.
 
-    def __init__(self, model: Any) -> None:
+    Where lengths are not in the file, LiteRT finds them, with a batch of 1.
+    """
+
+    def __init__(self, model: Any, content: bytes) -> None:
         self._types = {n: name for name, n in vars(schema().TensorType).items() if name.isupper()}
         self._buffers, (graph, *_) = model.buffers, model.subgraphs
         self._tensors = graph.tensors
@@ -104,10 +108,22 @@ class Translation:
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: dict[str, onnx.TensorProto] = {}
         self._taken = {*self._names}
+        recorded = [tuple(map(int, _listed(tensor.shape))) for tensor in self._tensors]
+        self._run = Run(content) if _is_dynamic(graph) else None
+        self._shapes = recorded if self._run is None else self._run.shapes(recorded)
         for tensor in range(len(self._tensors)):
             data = self._data(tensor)
             if data is not None:
                 self._constants[tensor] = data
+
+    def folded(self, operation: Operation) -> bool:
+        """Take over what LiteRT has computed of an operation on constants; say whether it has."""
+        given = [tensor for tensor in operation.inputs if tensor >= 0]
+        if operation.kind != "SHAPE" and not all(map(self.is_constant, given)):
+            return False
+        results = {} if self._run is None else self._run.values(operation.outputs)
+        self._constants |= results
+        return bool(results)
 
     def _data(self, tensor: int) -> NDArray[Any] | None:
         data = self._buffers[self._tensors[tensor].buffer].data
@@ -143,8 +159,8 @@ class Translation:
             ) from error
 
     def shape(self, tensor: int) -> Extents:
-        """Return the shape of a tensor in the file."""
-        return tuple(map(int, _listed(self._tensors[tensor].shape)))
+        """Return the shape of a tensor with the file's order of axes."""
+        return self._shapes[tensor]
 
     def name(self, tensor: int, *, first: bool = False) -> str:
         """Return the name of a tensor in one of the two layouts."""
@@ -185,8 +201,10 @@ class Translation:
         """Return the name of a tensor's values as they are, in one of the two layouts."""
         name, order = self.name(tensor, first=first), TO_FIRST if first else TO_LAST
         if tensor in self._constants:
-            values = self._constants[tensor]
-            return self.given(name, values.transpose(order) if first else values)
+            if name not in self._initializers:
+                values = self._constants[tensor]
+                self._initialize(name, values.transpose(order) if first else values)
+            return name
         if (tensor, first) not in self._there:
             if (tensor, not first) not in self._there:
                 raise ValueError(f"{self._names[tensor]} is read before it is written")
@@ -226,10 +244,12 @@ class Translation:
 
     def given(self, name: str, values: NDArray[Any]) -> str:
         """Return the name of a constant, which is added."""
-        if name not in self._initializers:
-            self._taken.add(name)
-            self._initializers[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        return name
+        found = self.free_name(name)
+        self._initialize(found, values)
+        return found
+
+    def _initialize(self, name: str, values: NDArray[Any]) -> None:
+        self._initializers[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
 
     def free_name(self, name: str) -> str:
         """Return a name that nothing has."""
@@ -336,6 +356,11 @@ PLAIN_ACTIVATIONS: dict[str, list[Node]] = {
 
 LIMITS = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
 """Least and greatest results of activations that cut off."""
+
+
+def _is_dynamic(graph: Any) -> bool:
+    """Say whether lengths of a graph's tensors are not in the file."""
+    return any(-1 in map(int, _listed(one.shapeSignature)) for one in graph.tensors)
 
 
 def _listed(values: Any) -> list[Any]:
