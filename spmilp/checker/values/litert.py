@@ -21,8 +21,10 @@ OF_FLOATS = 1e-4
 """By how much floats may differ, relative to the largest magnitude of a result."""
 
 
-def litert_tensors(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what LiteRT's reference kernels compute of each tensor, by its name here.
+def litert_tensors(model: Path, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], bool]:
+    """Return what LiteRT computes of each tensor, by its name here; by reference kernels or not.
+
+    Others take their place where there is none of an operator's version.
 
     Raises a ``FileError`` if LiteRT cannot run the model, and a ``MissingExtraError`` if it is not
     installed.
@@ -30,51 +32,62 @@ def litert_tensors(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]
     names = names_of(read_tflite(model)[0])
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    try:
-        interpreter = Interpreter(
-            model_path=str(model),
-            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-            experimental_preserve_all_tensors=True,
-            num_threads=1,
-        )
-        interpreter.allocate_tensors()
-        for each in interpreter.get_input_details():
-            values = inputs[names[each["index"]]]
-            interpreter.set_tensor(each["index"], values.reshape(each["shape"]))
-        interpreter.invoke()
-    except (RuntimeError, ValueError) as error:
+    kinds = OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    for kind in kinds:
+        try:
+            interpreter = Interpreter(
+                model_path=str(model),
+                experimental_op_resolver_type=kind,
+                experimental_preserve_all_tensors=True,
+                num_threads=1,
+            )
+            interpreter.allocate_tensors()
+            for each in interpreter.get_input_details():
+                values = inputs[names[each["index"]]]
+                interpreter.set_tensor(each["index"], values.reshape(each["shape"]))
+            interpreter.invoke()
+            break
+        except (RuntimeError, ValueError) as error:
+            failure = error
+    else:
         raise FileError(
-            f"{model}: LiteRT cannot run it ({error}); give the outputs with the inputs, "
+            f"{model}: LiteRT cannot run it ({failure}); give the outputs with the inputs, "
             "--input FILE.npz"
-        ) from error
+        ) from failure
     found = {}
     for number, name in enumerate(names):
         try:
             found[name] = np.asarray(interpreter.get_tensor(number))
         except ValueError:  # of a tensor that is nowhere: a constant folded, an optional one
             continue
-    return found
+    return found, kind is OpResolverType.BUILTIN_REF
 
 
-def compare_with_litert(network: Network, known: Mapping[str, Array]) -> Iterator[Mismatch]:
+def compare_with_litert(
+    network: Network, known: Mapping[str, Array], *, by_reference: bool
+) -> Iterator[Mismatch]:
     """Compute each operator on LiteRT's operands, and compare its result with LiteRT's.
 
-    Integers must be the same where the operator is computed in fixed point, and may be a step apart
-    elsewhere.
+    Integers must be the same where the operator is computed in fixed point, and LiteRT computes
+    ``by_reference``; they may be a step apart elsewhere.
     """
     values = {one.name: one.values for one in network.tensors.values() if one.values is not None}
     values |= {name: known[name] for name in network.inputs}
+    # Reals that are computed here alone: rounding may differ.
+    own = set[str]()
     for operator in (each for group in network.groups for each in group.operators):
         if not all(name in values for name in operator.inputs if name):
             continue
         result = _computed(network, operator, values)
+        is_real, follows = result.dtype.kind == "f", not own.isdisjoint(operator.inputs)
         expected = _of_litert(known, network.renamed.get(operator.output, operator.output))
         if expected is None or expected.size != result.size:
             values[operator.output] = result
+            own |= {operator.output} if is_real or follows else set()
             continue
         expected = values[operator.output] = expected.reshape(result.shape)
-        allowed = 0.0 if is_exact(operator) else 1.0
-        if result.dtype.kind == "f":
+        allowed = 0.0 if by_reference and not follows and is_exact(operator) else 1.0
+        if is_real:
             allowed = OF_FLOATS * float(np.abs(expected).max(initial=0))
         node = helper.make_node(operator.kind, [], [operator.output], name=operator.name)
         limits = np.full(result.shape, allowed)
