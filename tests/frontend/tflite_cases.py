@@ -294,6 +294,29 @@ def quantised_and_back(case: Case) -> tuple[list[int], list[int]]:
     return [data], [result]
 
 
+def open_batch(case: Case) -> tuple[list[int], list[int]]:
+    """Return what the converter makes of a flattening whose batch is open: it computes the shape.
+
+    The file records 1 where it does not know a length.
+    """
+    data = case.tensor([1, 6, 4], "int8", 0.1, 3, signature=[-1, 6, 4])
+    shape, count = case.tensor([3], "int32"), case.tensor([], "int32")
+    joined = case.tensor([2], "int32")
+    flat = case.tensor([1, 1], "int8", 0.1, 3, signature=[-1, -1])
+    case.operator("SHAPE", [data], [shape], table="ShapeOptions", outType=2)
+    ends = [case.indices([0]), case.indices([1]), case.indices([1])]
+    table = "StridedSliceOptions"
+    case.operator("STRIDED_SLICE", [shape, *ends], [count], table=table, shrinkAxisMask=1)
+    length = case.indices(24)
+    case.operator("PACK", [count, length], [joined], table="PackOptions", valuesCount=2)
+    case.operator("RESHAPE", [data, joined], [flat], table="ReshapeOptions")
+    given = case.weights(flat, [5, 24], 5)
+    result = case.tensor([1, 5], "int8", 0.1, 1, signature=[-1, 5])
+    table = "FullyConnectedOptions"
+    case.operator("FULLY_CONNECTED", [flat, *given], [result], table=table, version=4)
+    return [data], [result]
+
+
 def block(case: Case) -> tuple[list[int], list[int]]:
     """Return a residual block, pooling, a classifier: tensors change their layouts between."""
     data = case.byte([1, 8, 8, 3])
@@ -423,6 +446,13 @@ EXACT: Mapping[str, Make] = {
         for name in ("alignCorners", "halfPixelCenters")
     },
     "QUANTIZE and back": quantised_and_back,
+    "SPACE_TO_BATCH_ND": moved(
+        "SPACE_TO_BATCH_ND", [1, 5, 4, 3], [6, 2, 2, 3], [[3, 2], [[1, 0], [0, 0]]]
+    ),
+    "BATCH_TO_SPACE_ND": moved(
+        "BATCH_TO_SPACE_ND", [6, 2, 2, 3], [1, 5, 3, 3], [[3, 2], [[1, 0], [0, 1]]]
+    ),
+    "open batch": open_batch,
     "block": block,
 }
 """Integers that have to be the same, and reals that are made of such."""

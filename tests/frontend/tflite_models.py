@@ -37,11 +37,14 @@ class Builder:
         data: Any = None,
         axis: int = 0,
         name: str = "",
+        signature: Sequence[int] | None = None,
     ) -> int:
-        """Add a tensor, with values if it is a constant."""
+        """Add a tensor, with values if it is a constant; -1 in a signature leaves a length open."""
         one = self._classes.TensorT()
         one.shape = np.array(shape, np.int32)
         one.type = getattr(self._classes.TensorType, dtype.upper())
+        if signature is not None:
+            one.shapeSignature = np.array(signature, np.int32)
         one.name = name or f"t{len(self._graph.tensors)}"
         one.buffer = 0
         if data is not None:
