@@ -47,7 +47,7 @@ def onnx_of_tflite(path: Path) -> tuple[onnx.ModelProto, bytes]:
         made = Translation(model, content)
         translate(made)
         return made.model(), content
-    except (AttributeError, IndexError, TypeError) as error:
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise FileError(
             f"{path} is not a sound TensorFlow Lite model: its operators and tensors do not go "
             f"together ({error})"
