@@ -222,14 +222,14 @@ def _unlocked(
 
 
 def _of_solution(problem: Problem, file: Path, options: Options, watch: Watch) -> SolverResult:
-    """Return the plan that a solution of the written model is; see ``solution`` of the options."""
+    """Return the plan that a solution of the problem's written model is."""
     # It loads OR-Tools.
     from spmilp.solvers.exact.milp.solution import SolutionSolver
 
     watch.observer.on_problem(problem)
     watch.observer.on_stage(Stage.SOLVING)
-    solver = SolutionSolver(file, options.period)
-    return solver.solve(problem, replace(_limits(options, watch), on_progress=None))
+    limits = replace(_limits(options, watch), on_progress=None)
+    return SolutionSolver(file, options.period).solve(problem, limits)
 
 
 def _overlapped(

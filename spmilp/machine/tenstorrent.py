@@ -62,17 +62,14 @@ def preset_of(content: Mapping[str, object], origin: str) -> str:
 def machine_of_descriptor(
     content: Mapping[str, object], preset: dict[str, Any], origin: str
 ) -> dict[str, Any]:
-    """Return the fields of a machine file: a descriptor's tiles and sizes, a preset's rates.
+    """Return the fields of a preset's file, changed to a descriptor's tiles and sizes.
 
-    ``preset`` is the content of the preset's file, and becomes that of the machine. Raises a
-    ``ValueError`` if a field is missing, of another type, or contradicts another one.
+    Raises a ``ValueError`` if a field is missing, of another type, or contradicts another one.
     """
     given = converted(content, SocDescriptor)
     workers = sorted(set(given.functional_workers) - set(given.harvested_workers))
     if not workers:
-        raise ValueError(
-            "functional_workers: all of them are harvested_workers; expected 1 or more"
-        )
+        raise ValueError("functional_workers: all are harvested_workers; expected 1 or more")
     (spm,), (dram,) = preset["scratchpads"], preset["dram"]
     tiles = {tile for channel in given.dram for tile in channel}
     usual = (site.removeprefix("r_").replace("_", "-") for site in dram["sites"])

@@ -24,6 +24,7 @@ KEYS = {"core_connectivity", "offchip_core_id", "operational_array"}
 
 DTYPES = ("int8", "float16", "float32")
 BITS, CHANNELS, ALIGNMENT = 8, 4, 8
+"""Of a byte; of a core's DMA engine; in bytes."""
 
 ASSUMED = (
     "Assumed: in Stream a transfer takes nothing but the cycles of its bytes, at any address, and "
@@ -67,7 +68,7 @@ class MemoryLevel(Struct, frozen=True):
 
 
 class OperationalArray(Struct, frozen=True):
-    """Multipliers, along up to four dimensions; pJ of a MAC."""
+    """Multipliers; pJ of a MAC."""
 
     unit_energy: Cost
     sizes: Annotated[tuple[Amount, ...], Meta(min_length=1, max_length=4)]
@@ -138,19 +139,17 @@ def machine_of_zigzag(content: dict[str, Any], origin: str) -> tuple[dict[str, A
 
 
 def _every_number_is_a_core(given: StreamHardware) -> None:
-    if given.offchip_core_id not in given.cores:
-        raise ValueError(
-            f"offchip_core_id: {given.offchip_core_id}; the cores are {_listed(given.cores)}"
-        )
+    outside = given.offchip_core_id
+    if outside not in given.cores:
+        raise ValueError(f"offchip_core_id: {outside}; the cores are {_listed(given.cores)}")
     for number, one in enumerate(given.core_connectivity):
         if not given.cores.keys() >= set(one.cores) or (one.type == "link" and len(one.cores) != 2):
             raise ValueError(
                 f"core_connectivity.{number}.cores: {_listed(one.cores)}; expected "
                 f"{'two' if one.type == 'link' else 'some'} of {_listed(given.cores)}"
             )
-    buses = [one for one in given.core_connectivity if one.type == "bus"]
-    if len(buses) > 1:
-        raise ValueError(f"core_connectivity: {len(buses)} buses, expected at most 1")
+    if (buses := sum(one.type == "bus" for one in given.core_connectivity)) > 1:
+        raise ValueError(f"core_connectivity: {buses} buses, expected at most 1")
 
 
 def _machine(given: StreamHardware, files: Mapping[str, CoreFile]) -> dict[str, Any]:
@@ -178,7 +177,6 @@ def _machine(given: StreamHardware, files: Mapping[str, CoreFile]) -> dict[str, 
         scratchpads.append({**where, **_scratchpad(file, max(rates, default=BITS))})
     return {
         "name": given.name,
-        "description": "Hardware of Stream; sizes and rates there are in bits.",
         "topology": {"type": "bus", **given.wire(bus)} if bus else {"type": "links"},
         "core_kinds": kinds,
         "scratchpads": scratchpads,

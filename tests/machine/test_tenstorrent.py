@@ -88,7 +88,7 @@ def test_a_chip_of_another_layout_has_a_port_at_each_channel() -> None:
         ({"grid": {"x_size": 5, "y_size": 12}}, "tile 6-1 is outside of the grid of 5 x 12; give"),
         ({"functional_workers": ["18-18"]}, "tile 18-18 is outside of the grid of 10 x 12"),
         ({"functional_workers": [[1, 1]]}, r"functional_workers.0: expected str; got \[1, 1\]"),
-        ({"functional_workers": ["1-2"]}, "functional_workers: all of them are harvested_workers"),
+        ({"functional_workers": ["1-2"]}, "functional_workers: all are harvested_workers"),
         ({"dram": ["0-0"]}, "dram.0: expected array; got '0-0'"),
         ({"worker_l1_size": "1M"}, "worker_l1_size: expected int; got '1M'"),
         ({"worker_l1_size": 100_000}, "worker_l1_size: 100000 B, of which .* takes 103712 B"),

@@ -30,7 +30,7 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+|inf|nan)(?:e[-+]?\d+)?"
 VALUE = re.compile(rf"(?:\*\*)?\s*(?:\d+\s+)?([a-z_]\S*)\s+({NUMBER})(?:\s.*)?", re.IGNORECASE)
 """A line: CBC has a number before the name, and ``**`` where it breaks something."""
 
-XML_VALUE = re.compile(r'<variable\b[^>]*\bname="([^"]*)"[^>]*\bvalue="([^"]*)"')
+XML_VALUE = re.compile(rf'<variable [^>]*\bname="([^"]*)"[^>]*\bvalue="({NUMBER})"', re.IGNORECASE)
 OBJECTIVE = re.compile(rf"objective ?(?:value)?\s*[:=]?[\s\"]*({NUMBER})", re.IGNORECASE)
 FAILED = re.compile(r"infeasible|unbounded|no (?:integer )?solution|not solved", re.IGNORECASE)
 COLUMNS = re.compile(r"# Columns (\d+)")
@@ -59,19 +59,19 @@ class MilpSolution:
         """
         used = set(program.objective.terms).union(*(row.left.terms for row in program.rows))
         names = {one.name for one in program.variables if one.index in used}
-        known = {"constant", *(one.name for one in program.variables)}
-        strange = sorted(self.values.keys() - known)
+        strange = self.values.keys() - {"constant", *(one.name for one in program.variables)}
         if strange:
-            self.refuse(f"{shown(strange[0])} is none of the model's {len(names)} variables")
+            self.refuse(f"{shown(min(strange))} is none of the model's {len(names)} variables")
+        if self.complete and names - self.values.keys():
+            lacking = min(names - self.values.keys())
+            self.refuse(f"{lacking} is missing; it has {len(self.values)} of {len(names)}")
         found = []
         for one in program.variables:
             value = self.values.get(one.name, 0.0 if one.index in used else one.low)
             slack = NEAR * max(1, abs(one.low), abs(one.high))
-            if self.complete and one.name in names - self.values.keys():
-                self.refuse(f"{one.name} is missing; it has {len(self.values)} of {len(names)}")
             if not one.low - slack <= value <= one.high + slack:
-                of_it = f"{one.name} is {value:g}" + " (left out)" * (one.name not in self.values)
-                self.refuse(f"{of_it}; expected {one.low} to {one.high}")
+                left_out = " (left out)" * (one.name not in self.values)
+                self.refuse(f"{one.name} is {value:g}{left_out}; expected {one.low} to {one.high}")
             if one.whole and abs(value - round(value)) > NEAR:
                 raise FileError(
                     f"{self.file}: {one.name} is {value:g}, expected an integer; let the solver "
@@ -114,16 +114,15 @@ class SolutionSolver(Solver):
         counted = problem.objective.first
         if period is not None:
             counted = Quantity.MAKESPAN
-            one = replace(problem, objective=Objective())
-            known = ListScheduler().solve(one, replace(context.options, on_progress=None)).plan
+            once = replace(problem, objective=Objective())
+            known = ListScheduler().solve(once, context.options).plan
             plan = known and PeriodSearch(context, known).read(model, decided, period)
         else:
-            tables, low = model.variables.tables, counted is Quantity.PEAK_SPM
+            tables, bound = model.variables.tables, context.bound
             timed = extract(tables, SolutionReader(model.variables, decided.value).decisions())
-            found = find_addresses(tables, timed, low=low)
-            plan = None
-            if isinstance(found, Addresses):
-                plan = found.plan(tables, timed, context.bound, self.name)
+            found = find_addresses(tables, timed, low=counted is Quantity.PEAK_SPM)
+            packed = found if isinstance(found, Addresses) else None
+            plan = packed.plan(tables, timed, bound, self.name) if packed else None
         if plan is None:
             return context.unknown(f"{solution.file}: its plan has no addresses")
         value, said = plan.claim.of(counted), solution.objective
@@ -156,10 +155,9 @@ def read_solution(file: Path) -> MilpSolution:
         )
     if columns and len(pairs) != int(columns[1]):
         raise FileError(f"{file}: {columns[1]} columns announced, {len(pairs)} found; it is cut")
-    values = {name: float(value) for name, value in pairs}
     return MilpSolution(
         file=file,
-        values=values,
+        values={name: float(value) for name, value in pairs},
         objective=float(objective[1]) if objective else None,
         complete=columns is not None,
     )
