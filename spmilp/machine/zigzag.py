@@ -103,12 +103,13 @@ class StreamHardware(Struct, frozen=True):
     offchip_core_id: Amount
     core_connectivity: Annotated[tuple[Connection, ...], Meta(min_length=1)]
     unit_energy_cost: Cost = 0.0
+    core_memory_sharing: tuple[Any, ...] = ()
 
     def wire(self, one: Connection) -> dict[str, Any]:
         """Return a link's rate, and its energy where it is not 0."""
         energy = round(1000 * self.unit_energy_cost * BITS / one.bandwidth)
         fields = {"energy_fj_per_byte": energy} if energy else {}
-        return {"rate_bytes_per_cycle": _rate(one.bandwidth), **fields}
+        return {"rate_bytes_per_cycle": f"{one.bandwidth}/{BITS}", **fields}
 
 
 def is_zigzag(content: Mapping[str, object]) -> bool:
@@ -148,6 +149,8 @@ def _every_number_is_a_core(given: StreamHardware) -> None:
                 f"core_connectivity.{number}.cores: {_listed(one.cores)}; expected "
                 f"{'two' if one.type == 'link' else 'some'} of {_listed(given.cores)}"
             )
+    if given.core_memory_sharing:
+        raise ValueError("core_memory_sharing: is not read; a machine file can say as much")
     if (buses := sum(one.type == "bus" for one in given.core_connectivity)) > 1:
         raise ValueError(f"core_connectivity: {buses} buses, expected at most 1")
 
@@ -195,6 +198,8 @@ def _machine(given: StreamHardware, files: Mapping[str, CoreFile]) -> dict[str, 
 
 def _kind(core: CoreFile) -> dict[str, Any]:
     sizes, operators = core.operational_array.sizes, core.operator_types
+    if 0 in sizes:
+        raise ValueError(f"operational_array.sizes of {core.name}: got 0; expected 1 or more")
     pools = operators is not None and POOLING.issuperset(operators) and len(sizes) == 3
     loops = dict(zip("RSK" if pools else "KCXY", sizes, strict=False))
     lanes = loops["K"] if operators is None else prod(sizes)
@@ -213,13 +218,13 @@ def _scratchpad(core: CoreFile, bandwidth: int) -> dict[str, Any]:
     if memory.size % BITS:
         said = f"memories.{name}.size of {core.name}: {memory.size} bit"
         raise ValueError(f"{said}; expected a multiple of {BITS}")
-    engine = {"channels": CHANNELS, "pipelined": True, "rate_bytes_per_cycle": _rate(bandwidth)}
+    rate = f"{bandwidth}/{BITS}"
     return {
         "cores": {core.name: 1},
         "size_bytes": memory.size // BITS,
         "alignment_bytes": ALIGNMENT,
         "energy_fj_per_byte": memory.energy_per_byte(),
-        "dma": [engine],
+        "dma": [{"channels": CHANNELS, "pipelined": True, "rate_bytes_per_cycle": rate}],
     }
 
 
@@ -231,12 +236,8 @@ def _dram(memory: MemoryLevel, *, is_on_bus: bool) -> dict[str, Any]:
         sum(port.bandwidth_max for port in memory.ports if port.type == way)
         for way in ("read_write", "read", "write")
     )
-    port = {"rate_bytes_per_cycle": _rate(both or min(read, write)), "full_duplex": not both}
+    port = {"rate_bytes_per_cycle": f"{both or min(read, write)}/{BITS}", "full_duplex": not both}
     return {"sites": ["bus"], "latency_cycles": memory.latency, **port, **energy}
-
-
-def _rate(bits: int) -> str:
-    return f"{bits}/{BITS}"
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -118,6 +118,8 @@ WRONG = [
         {"hw": {"core_connectivity": [{"type": "ring"}]}},
         "core_connectivity.0.type: expected one of",
     ),
+    ({"hw": {"core_memory_sharing": ["0, 1"]}}, "hw.yaml: core_memory_sharing: is not read; a m"),
+    ({"big": core("big", 65536, [4, 0])}, "operational_array.sizes of big: got 0; expected 1 or"),
     ({"big": {"name": "small"}}, "hw.yaml: cores: two files have the name small"),
     ({"big": {"memories": None}}, "big.yaml: memories: is missing"),
     ({"big": core("big", 65537, [16, 8])}, "memories.sram.size of big: 65537 bit; expected a mult"),
