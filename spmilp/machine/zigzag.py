@@ -202,12 +202,10 @@ def _kind(core: CoreFile) -> dict[str, Any]:
         raise ValueError(f"operational_array.sizes of {core.name}: got 0; expected 1 or more")
     pools = operators is not None and POOLING.issuperset(operators) and len(sizes) == 3
     loops = dict(zip("RSK" if pools else "KCXY", sizes, strict=False))
-    lanes = loops["K"] if operators is None else prod(sizes)
-    energy = round(1000 * core.operational_array.unit_energy)
     return {
         "arrays": [{"dtype": dtype, **loops} for dtype in DTYPES],
-        "lanes": dict.fromkeys(DTYPES, lanes),
-        "mac_energy_fj": dict.fromkeys(DTYPES, energy),
+        "lanes": dict.fromkeys(DTYPES, loops["K"] if operators is None else prod(sizes)),
+        "mac_energy_fj": dict.fromkeys(DTYPES, round(1000 * core.operational_array.unit_energy)),
         **({} if operators is None else {"operators": list(operators)}),
     }
 
