@@ -48,8 +48,8 @@ CASES = {
     "peak-cbc": (tiny_problem(3), None, (36,), CBC),
     "stream-highs": (STREAM, 15, (15, 24), HIGHS),
     "stream-cbc": (STREAM, 15, (15, 24), CBC),
-    "makespan-highs": (tiny_problem(112), None, (41,), HIGHS),
-    "makespan-cbc": (tiny_problem(112), None, (41,), CBC),
+    "makespan-highs": (tiny_problem(104), None, (53,), HIGHS),
+    "makespan-cbc": (tiny_problem(104), None, (53,), CBC),
 }
 QUICK = ("peak-highs", "peak-cbc", "stream-highs")
 
