@@ -164,7 +164,9 @@ def converted(content: object, kind: type[K], *, strict: bool = True) -> K:
     try:
         return msgspec.convert(content, kind, dec_hook=_decoded, strict=strict)
     except msgspec.ValidationError as error:
-        unknown = next(_unknown(kind, content, (), {}), "")
+        config = getattr(kind, "__struct_config__", None)
+        takes_any = config is not None and not config.forbid_unknown_fields
+        unknown = "" if takes_any else next(_unknown(kind, content, (), {}), "")
         said = unknown or _what_is_wrong(kind, content, strict=strict)
         raise ValueError(said or str(error)) from error
 

@@ -193,6 +193,9 @@ class Options:
         Lock the buffers and tensors of these names (repeat); ``*`` stands for anything.
     lock_cost
         Let the lock make the plan longer (or larger) by at most this: 0.05 or 5 %.
+    solution
+        The plan is the one that this solution is of the model that ``--write-model`` has written of
+        the same problem: a file of HiGHS, CBC, Gurobi, SCIP or CPLEX. Nothing is searched for.
     time_limit
         Limit on each search: 60s, 5m, 1h, seconds, none. Beside an effort it ends the search early,
         and the answer says so.
@@ -268,6 +271,9 @@ class Options:
     lock_cost: float | None = _option(
         None, float | None, share, parsed=True, metavar="SHARE", show_default="any"
     )
+    solution: Path | None = _option(
+        None, Path | None, metavar="FILE.sol", dir_okay=False, show_default="none"
+    )
     time_limit: float = _option(
         math.nan,
         float,
@@ -340,6 +346,9 @@ class Options:
                     is_option=True,
                 )
             read["objective"] = Quantity.PERIOD
+        if read["solution"] is not None and not (hint is lock is None):
+            who = "lock" if hint is None else "hint"
+            raise ArgumentError(f"solution: it is the whole plan; leave the {who} out")
         names, cost = read["lock_buffers"], read["lock_cost"]
         if lock is None and (names or cost is not None):
             what = "lock-buffers" if names else "lock-cost"

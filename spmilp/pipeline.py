@@ -6,6 +6,7 @@ Each step is one function from one frozen value to the next.
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from spmilp.bounds.best import Bound
@@ -111,13 +112,15 @@ def solved(
     streams: bool = False,
 ) -> Result:
     """Solve a problem whose tiles are chosen, and check the plan."""
-    if streams:
+    lock, problem = None, of_period(start.problem) if streams else start.problem
+    if options.solution is not None:
+        answer = _of_solution(problem, options.solution, options, watch)
+    elif streams:
         watch.begin_with_one_inference(SHARE_OF_ITS_PLAN)
-    answer, lock = find_plan(start, options, watch)
-    problem = start.problem
-    if streams:
-        problem = of_period(problem)
+        answer, lock = find_plan(start, options, watch)
         answer = _overlapped(problem, answer, start.stream, options, watch)
+    else:
+        answer, lock = find_plan(start, options, watch)
     watch.observer.on_stage(Stage.CHECKING)
     result = checked(
         problem,
@@ -216,6 +219,17 @@ def _unlocked(
         if (known := start.result(verdict, hint)) is None:
             raise
         return known
+
+
+def _of_solution(problem: Problem, file: Path, options: Options, watch: Watch) -> SolverResult:
+    """Return the plan that a solution of the problem's written model is."""
+    # It loads OR-Tools.
+    from spmilp.solvers.exact.milp.solution import SolutionSolver
+
+    watch.observer.on_problem(problem)
+    watch.observer.on_stage(Stage.SOLVING)
+    limits = replace(_limits(options, watch), on_progress=None)
+    return SolutionSolver(file, options.period).solve(problem, limits)
 
 
 def _overlapped(

@@ -505,7 +505,7 @@ class Result:
         ----------
         format
             One or more of ``c``, ``player``, ``c-code``, ``commands``, ``dma``, ``csv``,
-            ``perfetto``; ``all`` for each that can take the plan.
+            ``perfetto``, ``npe``; ``all`` for each that can take the plan.
         folder
             Where to write.
         model, dim

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 PANELS = {
     "Limits of the search": ("time_limit", "effort", "gap", "seed", "workers"),
-    "Earlier plans and pins": ("hint", "pins", "lock", "lock_buffers", "lock_cost"),
+    "Earlier plans and pins": ("hint", "pins", "lock", "lock_buffers", "lock_cost", "solution"),
 }
 """Titles of the groups of a solve's options in its help; the others come first."""
 

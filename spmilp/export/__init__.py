@@ -9,4 +9,5 @@ sources                     templates filled in; the program that runs either
 codes                       numbers that stand for names in C, and limits of its kernels
 c, templates                sources in C99: those of all plans, by who needs them; those with marks
 tables, perfetto            CSV: command lists, descriptors, addresses; a timeline
+npe                         transfers as a workload of tt-npe
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spmilp.errors import ArgumentError, SpmilpError
-from spmilp.export import packed, perfetto, sources, straight, tables
+from spmilp.export import npe, packed, perfetto, sources, straight, tables
 from spmilp.export.errors import ExportError
 from spmilp.export.packed import Footprint, footprint
 from spmilp.export.subject import Subject, Title
@@ -43,6 +43,7 @@ FORMATS: Mapping[str, Format] = {
     "dma": Format(tables.DMA, tables.descriptor_table),
     "csv": Format(tables.ALLOCATION, tables.allocation_table),
     "perfetto": Format(perfetto.TITLE, perfetto.perfetto),
+    "npe": Format(npe.TITLE, npe.npe),
 }
 """``docs/exports.md`` says what each of them is."""
 

@@ -31,11 +31,7 @@ Tracks: TypeAlias = Mapping[tuple[int, int], int]
 
 def perfetto(subject: Subject) -> dict[str, bytes]:
     """Return the file; of a stream, of its prologue and inferences up to some that all overlap."""
-    origin, stream = subject.fields(TITLE), subject.plan.stream
-    if stream is not None:
-        inferences = inferences_at_once(subject.plan, stream) + PERIODS
-        runs = running(subject.problem, subject.plan, inferences)
-        subject = Subject(problem=runs.problem, plan=runs.plan)
+    origin, subject = subject.fields(TITLE), of_some_inferences(subject)
     used = sorted({(move.engine, move.channel) for move in subject.plan.transfers})
     tracks = {channel: number for number, channel in enumerate(used)}
     trace = {
@@ -44,6 +40,15 @@ def perfetto(subject: Subject) -> dict[str, bytes]:
         "traceEvents": [*_names(subject, tracks), *_work(subject, tracks), *_counters(subject)],
     }
     return {"trace.json": msgspec.json.encode(trace)}
+
+
+def of_some_inferences(subject: Subject) -> Subject:
+    """Return a plan of its own of a stream: its prologue and inferences up to some that overlap."""
+    if (stream := subject.plan.stream) is None:
+        return subject
+    inferences = inferences_at_once(subject.plan, stream) + PERIODS
+    runs = running(subject.problem, subject.plan, inferences)
+    return Subject(problem=runs.problem, plan=runs.plan)
 
 
 def _names(subject: Subject, tracks: Tracks) -> Iterator[Event]:

@@ -22,12 +22,16 @@ from spmilp.machine.description import MachineDescription, ProvenanceFields
 from spmilp.machine.expand import expand
 from spmilp.machine.machine import Machine, machine_to_json
 from spmilp.machine.routes import routes_of
+from spmilp.machine.tenstorrent import is_soc_descriptor, machine_of_descriptor, preset_of
+from spmilp.machine.zigzag import is_zigzag, machine_of_zigzag
 from spmilp.quantities import byte_count, count, size
 
 PRESETS = files("spmilp.machine") / "presets"
 SUFFIXES = (".yaml", ".yml")
 
 FieldPath: TypeAlias = tuple[str, ...]
+
+WANTED = "the fields of a machine (name, core_kinds, scratchpads, dram)"
 
 TEXT = frozenset({"name", "description", "provenance"})
 """Fields that have no provenance."""
@@ -187,18 +191,27 @@ def load_machine(name_or_path: str | Path) -> MachineFile:
             f"machine {name!r}: no preset of this name{hint} (a file is given with its ending "
             ".yaml)"
         )
-    return read_machine((PRESETS / f"{name}.yaml").read_bytes(), name)
+    return read_machine(_preset(name), name)
+
+
+def _preset(name: str) -> bytes:
+    return (PRESETS / f"{name}.yaml").read_bytes()
 
 
 def read_machine(data: bytes, origin: str) -> MachineFile:
     """Return the machine that the bytes of a YAML file describe.
 
-    Raises a ``FileError`` if it is no YAML, breaks the format, or describes a machine that cannot
-    be used.
+    It may be a SoC descriptor of Tenstorrent or the hardware of Stream as well. Raises a
+    ``FileError`` if it is no YAML, breaks its format, or describes a machine that cannot be used.
     """
-    wanted = "the fields of a machine (name, core_kinds, scratchpads, dram)"
-    content = fields_of(data, origin, wanted)
+    content = fields_of(data, origin, WANTED)
     try:
+        if is_soc_descriptor(content):
+            preset = fields_of(_preset(preset_of(content, origin)), origin, WANTED)
+            content = machine_of_descriptor(content, preset, origin)
+        elif is_zigzag(content):
+            content, more = machine_of_zigzag(content, origin)
+            data += more
         return _machine_file(content, data)
     except ValueError as error:
         raise FileError(f"{origin}: {error}") from error

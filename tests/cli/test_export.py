@@ -37,7 +37,7 @@ def test_without_a_format_all_that_can_take_the_plan_are_written_beside_it(
     assert ended.code == 0, ended.err
     folder = plan_of_few_events.parent / "export"
     assert (folder / "dma.csv").exists()
-    assert [each["format"] for each in ended.json["left_out"]] == ["commands"]
+    assert [each["format"] for each in ended.json["left_out"]] == ["commands", "npe"]
     assert str(folder / "trace.json") in ended.json["files"]
 
 

@@ -17,6 +17,9 @@ from spmilp.cli.interrupts import WHAT_REMAINS
 from spmilp.problem.file import write_problem
 from spmilp.report.search_log import HEADING, LogEntry
 from spmilp.solvers.base import SolverResult, SolveStatus
+from spmilp.solvers.exact.milp.process import run as solved
+from spmilp.solvers.exact.milp.program import Limits
+from spmilp.solvers.exact.milp.solver import model_of
 from tests.acceptance.doors import MODELS, Run
 from tests.bounds.test_period import random_problem
 from tests.solvers.tiny_problems import tiny_problem
@@ -334,6 +337,27 @@ def test_the_model_of_a_stream_is_that_of_a_period(run: Run) -> None:
     ended = run("solve", "problem.json", "--period", "7", "--write-model", "short.lp")
     assert ended.code == 3
     assert "the model has no stream of period 7; give a longer period" in ended.err
+
+
+def test_a_solution_of_the_model_is_the_plan(run: Run) -> None:
+    problem = tiny_problem(4)
+    write_problem(problem, Path("problem.json"))
+    _, rows, _ = model_of(problem)
+    values = solved(rows.program, "HiGHS", Limits(seconds=60, threads=1, seed=0)).values
+    lines = [f"{one.name} {values[one.index]}\n" for one in rows.program.variables]
+    Path("model.sol").write_text("".join(lines))
+
+    ended = run("solve", "problem.json", "--solution", "model.sol", "-o", "out")
+
+    assert ended.code == 0
+    assert ended.out.splitlines()[1].split()[:2] == ["makespan", "30"]
+    assert run("check", "out").code == 0
+    ended = run("solve", "problem.json", "--solution", "model.sol", "--hint", "out")
+    assert (ended.code, "solution: it is the whole plan" in ended.err) == (2, True)
+    Path("model.sol").write_text("x0 1\n")
+    ended = run("solve", "problem.json", "--solution", "model.sol")
+    assert ended.code == 3
+    assert "model.sol: 'x0' is none of the model's 32 variables" in ended.err
 
 
 def test_a_suffix_of_no_model_ends_the_command_before_it_solves(run: Run) -> None:

@@ -155,7 +155,7 @@ class PeriodSearch:
         """Return a valid stream of a period, with the least latency if it is to end ``soon``."""
         model = _model(self._tables, self._structure, period)
         solver = self._solved(model, soon=soon)
-        return None if solver is None else self._read(model, solver, period)
+        return None if solver is None else self.read(model, solver, period)
 
     def _solved(self, model: Model, *, soon: bool) -> cp_model.CpSolver | None:
         context, solver = self._context, cp_model.CpSolver()
@@ -177,7 +177,7 @@ class PeriodSearch:
         context.clock.spend(solver.deterministic_time, constraints)
         return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
 
-    def _read(self, model: Model, solver: cp_model.CpSolver, period: Cycles) -> Plan | None:
+    def read(self, model: Model, solver: cp_model.CpSolver, period: Cycles) -> Plan | None:
         """Return the stream that a solution is; ``None`` where it has no addresses."""
         chosen, tables = SolutionReader(model.variables, solver.value).decisions(), self._tables
         fills = dict(chosen.fills)

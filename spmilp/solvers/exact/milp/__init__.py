@@ -25,4 +25,6 @@ and the checker decides. Its bound is taken if it is proven (:mod:`.backend`).
     PuLP and its solvers, in a process of their own.
 ``solver``
     One quantity of the objective after the other; or the model as a file.
+``solution``
+    A solution of such a file, by whatever solver, as a plan.
 """

@@ -201,7 +201,8 @@ class Rows:
             ends = list(one.domain)
             ranges = list(zip(ends[::2], ends[1::2], strict=True))
             if len(ranges) > 1:
-                chosen = [self.program.binary(f"{one.name}_in{n}") for n in range(len(ranges))]
+                name = re.sub(r"\W+", "_", one.name)
+                chosen = [self.program.binary(f"{name}_in{n}") for n in range(len(ranges))]
                 self.program.equal(total(chosen), 1)
                 for choice, (low, high) in zip(chosen, ranges, strict=True):
                     self.program.at_least(number, low, 1 - choice)

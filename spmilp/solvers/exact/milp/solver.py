@@ -201,19 +201,33 @@ def write_model(
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SpmilpError(f"{path}: a model is written as {' or '.join(SUFFIXES)}")
-    refuse_problem(problem, settings)
     refuse_contradictions(problem)
-    problem, impossible = narrowed(problem).problem, "no plan exists, so there is no model to write"
+    _, rows, _ = model_of(narrowed(problem).problem, candidates, settings, period)
+    write_atomically(path, model_file(rows.program, path.suffix.lower()))
+
+
+def model_of(
+    problem: Problem,
+    candidates: int = 2,
+    settings: MilpOptions = DEFAULTS,
+    period: Cycles | None = None,
+) -> tuple[Model, Rows, Cycles | None]:
+    """Return the model that :func:`write_model` writes, its rows, and the period of a stream.
+
+    The problem is a narrowed one. Raises the same ``SpmilpError``.
+    """
+    refuse_problem(problem, settings)
+    impossible = "no plan exists, so there is no model to write"
     if problem.objective.first is Quantity.PERIOD:
         period = period or period_bound(problem).value
         model = model_of_streams(problem, period, candidates)
         impossible = f"the model has no stream of period {period:,}; give a longer period"
     else:
-        model = _model_of_plans(problem, candidates, settings)
+        model, period = _model_of_plans(problem, candidates, settings), None
     rows = Rows(model.cp, model.variables.makespan, model.low, model.high, settings.most_whole)
     if rows.program.is_impossible:
         raise SpmilpError(f"{problem.name}: {impossible}")
-    write_atomically(path, model_file(rows.program, path.suffix.lower()))
+    return model, rows, period
 
 
 def _model_of_plans(problem: Problem, candidates: int, settings: MilpOptions) -> Model:
