@@ -100,7 +100,6 @@ def pack(
     from spmilp import packing
     from spmilp.compiled import warn_if_slow
     from spmilp.files import require_room, write_atomically
-    from spmilp.integrations.tflite import read_arena
     from spmilp.packing.items import busiest
     from spmilp.packing.minimalloc import read_table
 
@@ -108,7 +107,12 @@ def pack(
         require_room(output.parent, [output.name])
     started = time.perf_counter()
     with interrupts_noted() as interrupts:
-        table = read_arena(file, claims) if is_model else read_table(file)
+        if is_model:
+            from spmilp.integrations.tflite import read_arena
+
+            table: Table = read_arena(file, claims)
+        else:
+            table = read_table(file)
         if ignore_offsets:
             free = (
                 replace(one, item=replace(one.item, offset=None), at_end=False)

@@ -8,7 +8,6 @@ the variables of a network, lie in the tail as before.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ import numpy as np
 from spmilp import quantities
 from spmilp.errors import FileError
 from spmilp.files import write_atomically
-from spmilp.frontend.tflite.file import builtin_name, read_tflite, schema, write_tflite
+from spmilp.frontend.tflite.file import read_tflite, schema, write_tflite
+from spmilp.frontend.tflite.read import Operation, names_of
 from spmilp.packing import Buffer, Item, Packing, PackingOptions, PackingProblem, minimise
 from spmilp.packing.minimalloc import Table
 from spmilp.units import Bytes, align_up
@@ -78,10 +78,10 @@ class Arena(Table):
         others = [entry for entry in entries if entry.name != METADATA]
         taken = {one.buffer for one in (*others, *(t for g in model.subgraphs for t in g.tensors))}
         # An earlier plan gives its buffer up.
-        free = [one.buffer for one in entries if one.name == METADATA and one.buffer not in taken]
-        if not free:
+        former = {entry.buffer for entry in entries} & {*range(1, len(model.buffers))} - taken
+        at = min(former, default=len(model.buffers))
+        if not former:
             model.buffers.append(schema().BufferT())
-        at = free[0] if free else len(model.buffers) - 1
         model.buffers[at].data = plan.view(np.uint8)
         model.metadata = [*others, schema().MetadataT(name=METADATA, buffer=at)]
         return write_tflite(model)
@@ -126,39 +126,36 @@ def read_arena(path: Path, workspace: Mapping[str, Bytes]) -> Arena:
     model, _ = read_tflite(path)
     try:
         return _arena_of(model, workspace)
-    except ValueError as error:
-        raise FileError(f"{path}: {error}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: its arena cannot be planned: {error}") from error
 
 
 def _arena_of(model: Any, workspace: Mapping[str, Bytes]) -> Arena:
-    """Raise a ``ValueError`` if TFLM cannot run the model."""
+    """Raise one of several errors if TFLM cannot run the model."""
     if any(one.offset > 1 for one in model.buffers):
-        raise ValueError("has data behind the flatbuffer, which TensorFlow Lite Micro cannot read")
-    _refuse_unknown_numbers(model)
+        raise ValueError("there is data behind the flatbuffer")
     timeline = _Timeline(model, {}, [])
     timeline.run(0, 0)
     rows = [
         (g, i, t) for g, graph in enumerate(model.subgraphs) for i, t in enumerate(graph.tensors)
     ]
-    names = Counter(tensor.name for *_, tensor in rows)
-    buffers, tensors = [], []
+    first, buffers, tensors = names_of(model), list[Buffer](), list[int]()
     for position, (number, index, tensor) in enumerate(rows):
-        named = f"tensor {index} of subgraph {number}"
+        name = f"tensor {index} of subgraph {number}"
+        if not number and first[index].isprintable():
+            name = first[index]
         if tensor.isVariable and number and index in tensors:
-            raise ValueError(
-                f"{named} is a variable: TensorFlow Lite Micro takes it for planned, because "
-                f"tensor {index} of subgraph 0 is, and fails"
-            )
-        size = _bytes_of(tensor, named)
-        if not size or tensor.isVariable or len(_listed(model.buffers[tensor.buffer].data)):
+            # TFLM then takes the variable for planned, and crashes.
+            raise ValueError(f"{name} is a variable, and tensor {index} of subgraph 0 is planned")
+        content = model.buffers[tensor.buffer].data
+        if tensor.isVariable or (content is not None and len(content)):
             continue
-        text = (tensor.name or b"").decode(errors="replace")
-        if text and names[tensor.name] == 1 and text.isprintable():
-            named = text
         # What never runs may lie anywhere: TFLM asks for its bytes, and uses none of them.
         spans = timeline.lives.get((number, index), [(-1 - position, -position)])
-        buffers.append(_buffer(named, size, spans))
-        tensors.append(position)
+        size = _bytes_of(tensor, name)
+        if size:
+            buffers.append(_buffer(name, size, spans))
+            tensors.append(position)
     for key, size in workspace.items():
         claiming = [run for run in timeline.runs if key in (run.kind, run.position)]
         if not claiming:
@@ -167,26 +164,25 @@ def _arena_of(model: Any, workspace: Mapping[str, Bytes]) -> Arena:
                 f"no operator is {key!r}, which is to claim {size:,} B; known: {known}"
             )
         for run in claiming:
-            named = f"workspace {len(buffers)} of {run.kind}"
-            buffers.append(_buffer(named, size, [(run.start, run.end)]))
+            name = f"workspace {len(buffers)} of {run.kind}"
+            buffers.append(_buffer(name, size, [(run.start, run.end)]))
     return Arena(header=(), rows=(), buffers=tuple(buffers), model=model, tensors=tuple(tensors))
 
 
 def _buffer(name: str, size: Bytes, spans: Sequence[tuple[int, int]]) -> Buffer:
     size = align_up(size, ALIGNMENT)
-    item = Item(size=size, lifetimes=tuple(spans), alignment=ALIGNMENT)
-    return Buffer(name=name, item=item)
+    return Buffer(name=name, item=Item(size=size, lifetimes=tuple(spans), alignment=ALIGNMENT))
 
 
-def _bytes_of(tensor: Any, named: str) -> Bytes:
+def _bytes_of(tensor: Any, name: str) -> Bytes:
     names = {value: name for name, value in vars(schema().TensorType).items()}
     kind = names.get(tensor.type, f"number {tensor.type}")
-    shape = [int(extent) for extent in _listed(tensor.shape)]
+    shape = [] if tensor.shape is None else [int(extent) for extent in tensor.shape]
     size = KINDS.get(kind, 0) * math.prod(shape)
     if kind not in KINDS or min(shape, default=0) < 0 or size > LARGEST:
         raise ValueError(
-            f"{named} is of type {kind} and shape {shape}; TensorFlow Lite Micro takes numbers of "
-            f"a fixed shape and at most {LARGEST:,} B"
+            f"{name} is of type {kind} and shape {shape}, expected numbers, of lengths that are "
+            f"known, of at most {LARGEST:,} B"
         )
     return size
 
@@ -216,29 +212,28 @@ class _Timeline(NamedTuple):
         Inputs live from the beginning on, outputs until the end; all others from the first instant
         of the operator that writes them until the last of the last one that reads them.
         """
-        if number in callers:
-            raise ValueError(f"subgraph {number} runs itself, which TensorFlow Lite Micro cannot")
+        if number in callers or not 0 <= number < len(self.model.subgraphs):
+            count = len(self.model.subgraphs)
+            raise ValueError(f"subgraph {number} is to run inside {callers}; there are {count}")
         graph, now = self.model.subgraphs[number], start
         spans = {int(tensor): [start, start] for tensor in _listed(graph.inputs)}
         for index, operator in enumerate(_listed(graph.operators)):
-            now += 1
-            began, kind = now, builtin_name(self.model, operator)
-            for tensor in _listed(operator.outputs):
-                spans.setdefault(int(tensor), [now, now])
-            for field in CALLS.get(kind, ()):
-                called, count = (
-                    getattr(operator.builtinOptions, field, -1),
-                    len(self.model.subgraphs),
-                )
-                if not 0 <= called < count:
-                    raise ValueError(f"{kind} runs subgraph {called}, but there are {count}")
-                now = self.run(called, now + 1, (*callers, number))
-            for tensor in (*_listed(operator.inputs), *_listed(operator.outputs)):
-                spans.setdefault(int(tensor), [start, now])[1] = now
-            self.runs.append(_Run(kind, "" if number else str(index), began, now + 1))
+            one, now = Operation(self.model, operator, index), now + 1
+            began = now
+            for tensor in one.outputs:
+                spans.setdefault(tensor, [now, now])
+            for field in CALLS.get(one.kind, ()):
+                now = self.run(one.option(field), now + 1, (*callers, number))
+            for tensor in (*one.inputs, *one.outputs):
+                spans.setdefault(tensor, [start, now])[1] = now
+            self.runs.append(_Run(one.kind, "" if number else str(index), began, now + 1))
         for tensor in _listed(graph.outputs):
             spans.setdefault(int(tensor), [start, now])[1] = now
         for tensor, (first, last) in spans.items():
+            # An operand that is left out is -1.
+            if not -1 <= tensor < len(graph.tensors):
+                count = len(graph.tensors)
+                raise ValueError(f"subgraph {number} names tensor {tensor}, but there are {count}")
             self.lives.setdefault((number, tensor), []).append((first, last + 1))
         return now
 
@@ -246,20 +241,3 @@ class _Timeline(NamedTuple):
 def _listed(vector: Any) -> Sequence[Any]:
     """Return a vector of the schema, which may be missing."""
     return () if vector is None else vector
-
-
-def _refuse_unknown_numbers(model: Any) -> None:
-    """Raise a ``ValueError`` if a subgraph names what is not there."""
-    for number, graph in enumerate(model.subgraphs):
-        graph.tensors, operators = _listed(graph.tensors), _listed(graph.operators)
-        used = [i for one in operators for i in (*_listed(one.inputs), *_listed(one.outputs))]
-        # An operand that is left out is -1.
-        used = [*_listed(graph.inputs), *_listed(graph.outputs), *(i for i in used if i != -1)]
-        for what, indices, there in (
-            ("buffer", [one.buffer for one in graph.tensors], model.buffers),
-            ("operator code", [one.opcodeIndex for one in operators], model.operatorCodes),
-            ("tensor", used, graph.tensors),
-        ):
-            for i in indices:
-                if not 0 <= i < len(there):
-                    raise ValueError(f"subgraph {number} names {what} {i} of {len(there)}")
