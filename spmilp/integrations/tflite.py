@@ -117,8 +117,9 @@ def read_arena(path: Path, workspace: Mapping[str, Bytes]) -> Arena:
     """Return what TFLM plans for a model.
 
     ``workspace`` has the bytes that the kernel of an operator claims while it runs, the sum of its
-    scratch buffers; the key is its position in the first subgraph, or the name of a kind, such as
-    ``TRANSPOSE_CONV``. A buffer of their own keeps them free; TFLM puts them there or lower.
+    scratch buffers, each rounded up to 16; the key is the operator's position in the first
+    subgraph, or the name of a kind, such as ``TRANSPOSE_CONV``. A buffer keeps them free; TFLM puts
+    them there or lower.
 
     Raises a ``FileError`` if the file cannot be read or TFLM cannot run it, and a
     ``MissingExtraError`` if LiteRT is not installed.
