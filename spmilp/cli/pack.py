@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 
 @verb(
-    file=argument("FILE.csv"),
+    file=argument("FILE.csv|MODEL.tflite"),
     capacity=option("-c", parser=arguments.byte_count, metavar="BYTES", show_default="no limit"),
     minimise=option("--minimize"),
     pool=option(metavar="NAME=BYTES[,cost=N][,align=BYTES][,reserve=FROM-TO]", show_default="none"),
-    output=option("-o", metavar="OUT.csv", show_default="nowhere"),
+    output=option("-o", metavar="OUT.csv|OUT.tflite", show_default="nowhere"),
+    workspace=option(metavar="OPERATOR=BYTES", show_default="none"),
     reserve=option(metavar="FROM-TO", show_default="none"),
     node_limit=option(min=1, metavar="N", show_default="none"),
 )
@@ -40,6 +41,7 @@ def pack(
     pool: list[str] | None = None,
     output: Path | None = None,
     reserve: list[str] | None = None,
+    workspace: list[str] | None = None,
     ignore_offsets: bool = False,
     time_limit: float = 60.0,
     node_limit: int | None = None,
@@ -48,7 +50,8 @@ def pack(
 ) -> None:
     """Find offsets for buffers with given lifetimes, or prove that there are none.
 
-    Reads and writes the CSV of MiniMalloc. Buffers that live at the same time
+    Reads and writes the CSV of MiniMalloc, and models for TensorFlow Lite Micro: what its arena
+    holds, as low as possible where no capacity is given. Buffers that live at the same time
     share no byte; lifetimes are half-open. A number in the column offset keeps
     that buffer where it is.
 
@@ -57,7 +60,7 @@ def pack(
     file
         Buffers, one on each line: id,lower,upper,size and, where wanted,
         offset,alignment,gaps,pools. The columns may be in any order; others are kept
-        as they are.
+        as they are. Or a model, whose plan is replaced.
     capacity
         Bytes of the memory: 1048576, 0x100000, 64K, 1MiB.
     minimise
@@ -67,9 +70,12 @@ def pack(
         bytes of buffers times the cost of their pool, is the least; with --minimise
         heights are too. The column pools names those a buffer may lie in: sram|flash.
     output
-        Where to write the file with offsets. It may be FILE.csv itself.
+        Where to write the file with offsets. It may be the input itself.
     reserve
         Bytes that no buffer may touch, from the first to the one after the last: 0-4KiB (repeat).
+    workspace
+        Bytes that the kernel of a model's operator claims while it runs (repeat). The operator is
+        its position, or a name for all of that kind: 3=1K, TRANSPOSE_CONV=4096.
     ignore_offsets
         Place every buffer anew; offsets in the file are not fixed.
     node_limit
@@ -77,22 +83,36 @@ def pack(
     """
     if pool and (capacity is not None or reserve):
         raise typer.BadParameter("a --pool says capacity and reserve itself; leave the options out")
+    from spmilp.frontend.tflite.file import is_tflite
+
+    is_model = is_tflite(file)
+    minimise |= is_model and capacity is None and not pool
+    if workspace and not is_model:
+        raise typer.BadParameter(f"--workspace is for operators of a .tflite file, not {file}")
+    if is_model and output is not None and (pool or not is_tflite(output)):
+        wanted = "one memory; leave --pool or -o out" if pool else f"a .tflite file, not {output}"
+        raise typer.BadParameter(f"the plan of a model is for {wanted}")
     if capacity is None and not minimise and not pool:
         raise typer.BadParameter(
             "say --capacity BYTES, or --minimise, or both; or --pool NAME=BYTES"
         )
-    reserved = tuple(map(_range, reserve or ()))
+    reserved, claims = tuple(map(_range, reserve or ())), dict(map(_claim, workspace or ()))
     from spmilp import packing
     from spmilp.compiled import warn_if_slow
     from spmilp.files import require_room, write_atomically
     from spmilp.packing.items import busiest
-    from spmilp.packing.minimalloc import read_table, text_with_offsets
+    from spmilp.packing.minimalloc import read_table
 
     if output is not None:
         require_room(output.parent, [output.name])
     started = time.perf_counter()
     with interrupts_noted() as interrupts:
-        table = read_table(file)
+        if is_model:
+            from spmilp.integrations.tflite import read_arena
+
+            table: Table = read_arena(file, claims)
+        else:
+            table = read_table(file)
         if ignore_offsets:
             free = (
                 replace(one, item=replace(one.item, offset=None), at_end=False)
@@ -131,7 +151,7 @@ def pack(
         if violations:
             offsets = None
         if offsets is not None and output is not None:
-            write_atomically(output, text_with_offsets(table, offsets))
+            write_atomically(output, table.content(offsets))
     interrupted, good, ids = interrupts.code is not None, offsets is not None, table.ids
     reason = "" if good else _failure(table, problem, found, violations, interrupted=interrupted)
     data = {
@@ -184,6 +204,14 @@ def _range(text: str) -> tuple[int, int]:
         return quantities.byte_range(text)
     except ValueError as error:
         raise typer.BadParameter(f"--reserve {text}: {error}") from error
+
+
+def _claim(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    try:
+        return name.strip(), quantities.byte_count(size)
+    except ValueError as error:
+        raise typer.BadParameter(f"--workspace {text}: {error}") from error
 
 
 def _failure(

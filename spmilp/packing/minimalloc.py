@@ -49,6 +49,10 @@ class Table:
         """What each buffer is, wherever it lies."""
         return tuple(buffer.item for buffer in self.buffers)
 
+    def content(self, offsets: Sequence[Bytes]) -> str | bytes:
+        """Return the file with an offset for each buffer; see :func:`text_with_offsets`."""
+        return text_with_offsets(self, offsets)
+
 
 def read_table(path: Path | str) -> Table:
     """Read a file; a ``FileError`` says why that cannot be done, and names the line."""

@@ -10,17 +10,21 @@ from spmilp.frontend.tflite.file import schema, write_tflite
 
 
 class Builder:
-    """Adds tensors and operators one by one; tensors are numbers."""
+    """Adds tensors and operators one by one; tensors are numbers.
 
-    def __init__(self) -> None:
+    Its subgraph is the next one of the model that another one builds, if there is one.
+    """
+
+    def __init__(self, other: "Builder | None" = None) -> None:
         self._classes = schema()
-        self._model = self._classes.ModelT()
-        self._model.version = 3
-        self._model.buffers = [self._classes.BufferT()]
-        self._model.operatorCodes = []
+        self._model = self._classes.ModelT() if other is None else other._model
+        if other is None:
+            self._model.version = 3
+            self._model.buffers = [self._classes.BufferT()]
+            self._model.operatorCodes, self._model.subgraphs = [], []
         self._graph = self._classes.SubGraphT()
         self._graph.tensors, self._graph.operators = [], []
-        self._model.subgraphs = [self._graph]
+        self._model.subgraphs.append(self._graph)
 
     @property
     def tensors(self) -> list[Any]:

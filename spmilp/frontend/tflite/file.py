@@ -62,7 +62,14 @@ def write_tflite(model: Any) -> bytes:
     """Return the bytes of a model."""
     from flatbuffers import Builder
 
-    builder = Builder(1 << 20)
+    class AlignedBuilder(Builder):  # type: ignore[misc]
+        """Bytes of tensors begin at multiples of 16, as the schema says and kernels rely on."""
+
+        def CreateNumpyVector(self, x: Any) -> Any:  # noqa: N802
+            self.Prep(16 if x.itemsize == 1 else x.itemsize, x.nbytes)
+            return super().CreateNumpyVector(x)
+
+    builder = AlignedBuilder(1 << 20)
     builder.Finish(model.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
 
