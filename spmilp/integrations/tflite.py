@@ -19,7 +19,8 @@ from spmilp import quantities
 from spmilp.errors import FileError
 from spmilp.files import write_atomically
 from spmilp.frontend.tflite.file import read_tflite, schema, write_tflite
-from spmilp.frontend.tflite.read import Operation, names_of
+from spmilp.frontend.tflite.read import Operation, is_dynamic, names_of
+from spmilp.frontend.tflite.run import Run
 from spmilp.packing import Buffer, Item, Packing, PackingOptions, PackingProblem, minimise
 from spmilp.packing.minimalloc import Table
 from spmilp.units import Bytes, align_up
@@ -124,11 +125,27 @@ def read_arena(path: Path, workspace: Mapping[str, Bytes]) -> Arena:
     Raises a ``FileError`` if the file cannot be read or TFLM cannot run it, and a
     ``MissingExtraError`` if LiteRT is not installed.
     """
-    model, _ = read_tflite(path)
+    model, content = read_tflite(path)
     try:
+        _lengths_are_those_at_run_time(model, content)
         return _arena_of(model, workspace)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path}: its arena cannot be planned: {error}") from error
+
+
+def _lengths_are_those_at_run_time(model: Any, content: bytes) -> None:
+    """Raise a ``ValueError`` if TFLM, which believes the file, would write behind a tensor."""
+    graph = model.subgraphs[0]
+    if not is_dynamic(graph):
+        return
+    recorded = [tuple(map(int, _listed(tensor.shape))) for tensor in graph.tensors]
+    found = Run(content).shapes(recorded)
+    for name, said, real in zip(names_of(model), recorded, found, strict=True):
+        if math.prod(real) > math.prod(said):
+            raise ValueError(
+                f"{name} has shape {list(said)} in the file, but {list(real)} when it runs; "
+                "convert the model with a fixed batch"
+            )
 
 
 def _arena_of(model: Any, workspace: Mapping[str, Bytes]) -> Arena:

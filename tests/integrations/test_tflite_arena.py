@@ -186,6 +186,7 @@ CASES: dict[str, tuple[int, dict[str, int], Callable[[Path], Path]]] = {
 """The bytes of each, and what its kernels claim."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_tensorflow_lite_micro_runs_a_plan_in_the_bytes_that_it_says(
     name: str, tmp_path: Path
@@ -251,6 +252,10 @@ def test_what_cannot_be_planned_is_said(run: Run, tmp_path: Path) -> None:
         ended = run("pack", file, *arguments)
         assert ended.code == code
         assert re.search(said, " ".join(ended.err.replace("│", " ").split()))
+    open_batch = written(EXACT["open batch"], tmp_path)
+    said = r"has shape [1, 1] in the file, but [1, 24] when it runs; convert the model with a fixed"
+    assert said in " ".join(run("pack", open_batch).err.split())
+
     file.write_bytes(b"id,lower,upper,size")
     assert "is not a TensorFlow Lite model" in run("pack", file).err
 

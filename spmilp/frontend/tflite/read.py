@@ -109,7 +109,7 @@ class Translation:
         self._initializers: dict[str, onnx.TensorProto] = {}
         self._taken = {*self._names}
         recorded = [tuple(map(int, _listed(tensor.shape))) for tensor in self._tensors]
-        self._run = Run(content) if _is_dynamic(graph) else None
+        self._run = Run(content) if is_dynamic(graph) else None
         self._shapes = recorded if self._run is None else self._run.shapes(recorded)
         for tensor in range(len(self._tensors)):
             data = self._data(tensor)
@@ -358,7 +358,7 @@ LIMITS = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
 """Least and greatest results of activations that cut off."""
 
 
-def _is_dynamic(graph: Any) -> bool:
+def is_dynamic(graph: Any) -> bool:
     """Say whether lengths of a graph's tensors are not in the file."""
     return any(-1 in map(int, _listed(one.shapeSignature)) for one in graph.tensors)
 
