@@ -1,9 +1,9 @@
-"""Arenas of networks in ExecuTorch: its greedy, the packer's, and what no plan is below.
+"""Plans of ExecuTorch's memory: its own, the packer's, and what no plan is below.
 
-Usage: python -m benchmarks.packing.executorch [--alignment BYTES] [NETWORK ...]
+Usage: python -m benchmarks.packing.executorch [NETWORK ...]
 
-The networks have random weights and one input. Operators are those of the edge dialect without a
-delegate. CPU seconds are of the planning pass alone.
+First one arena; then a fast bank of half of its bytes, and a slow one. Networks have random weights
+and no delegate. CPU seconds are of the planning alone.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
+from executorch.exir.banked_memory_planning import Bank, BankedGreedy, TargetMemoryMap
 from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite
 from executorch.exir.passes import MemoryPlanningPass
 
@@ -30,46 +31,59 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 
 
 class Timed:
-    """A planning algorithm, and the CPU seconds of its calls."""
+    """A planning algorithm, the bytes of its arenas and of tensors in arena 2, and CPU seconds."""
 
     def __init__(self, algorithm: Callable[..., list[int]]) -> None:
-        self.algorithm, self.seconds = algorithm, 0.0
+        self.algorithm, self.arenas, self.outside, self.seconds = algorithm, 0, 0, 0.0
 
-    def __call__(self, *given: Any) -> list[int]:
+    def __call__(self, alignment: int, specs: Any, *given: Any) -> list[int]:
         began = process_time()
-        arenas = self.algorithm(*given)
+        arenas = self.algorithm(alignment, specs, *given)
         self.seconds += process_time() - began
+        self.arenas = sum(arenas)
+        self.outside = sum(spec.allocated_memory for spec in specs if spec.mem_id == 2)
         return arenas
 
 
-def arena(exported: Any, algorithm: Timed, alignment: int) -> int:
-    """Return the bytes of all arenas of a program."""
-    planning = MemoryPlanningPass(memory_planning_algo=algorithm, alignment=alignment)
-    config = ExecutorchBackendConfig(memory_planning_pass=planning)
-    program = to_edge(exported).to_executorch(config).executorch_program
-    return sum(program.execution_plan[0].non_const_buffer_sizes)
+def planned(exported: Any, algorithm: Callable[..., list[int]]) -> Timed:
+    """Return what an algorithm made of a program."""
+    timed = Timed(algorithm)
+    planning = MemoryPlanningPass(memory_planning_algo=timed)
+    to_edge(exported).to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+    return timed
 
 
 def main() -> None:
     """Print a row for each network."""
-    parser = argparse.ArgumentParser(description="Compare arenas of ExecuTorch.")
-    parser.add_argument("--alignment", type=int, default=16)
+    parser = argparse.ArgumentParser(description="Compare plans of ExecuTorch's memory.")
     parser.add_argument("networks", nargs="*", default=[*NETWORKS])
-    given = parser.parse_args()
-    print("| network | tensors | greedy B | ours B | bound B | | greedy s | ours s |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name in given.networks:
+    two = "in slow bank: banked greedy B | ours B | bound B | s | s |"
+    print(f"| network | tensors | arena: greedy B | ours B | bound B | s | s | {two}")
+    print("|" + "---|" * 12)
+    for name in parser.parse_args().networks:
         torch.manual_seed(0)
         network, example = NETWORKS[name]()
         exported = torch.export.export(network.eval(), example)
         planning = MemoryPlanning()
-        greedy, ours = Timed(MemoryPlanningAlgorithmSuite()), Timed(planning)
-        sizes = [arena(exported, each, given.alignment) for each in (greedy, ours)]
-        packing = planning.packings[-1]
-        saved = f"{packing.status}, {1 - sizes[1] / sizes[0]:.1%} less"
-        figures = (len(packing.problem.buffers), *sizes, packing.heights_bound)
-        seconds = f"{greedy.seconds:.2f} | {ours.seconds:.2f}"
-        print(f"| {name} | {' | '.join(f'{f:,}' for f in figures)} | {saved} | {seconds} |")
+        greedy, ours = (
+            planned(exported, one) for one in (MemoryPlanningAlgorithmSuite(), planning)
+        )
+        half = ours.arenas // 32 * 16
+        banks = MemoryPlanning({1: f"fast={half}", 2: f"slow={2 * ours.arenas},cost=1"})
+        there = TargetMemoryMap([Bank("fast", half, 1), Bank("slow", 2 * ours.arenas, 2)])
+        banked = planned(exported, MemoryPlanningAlgorithmSuite([BankedGreedy(there)]))
+        divided = planned(exported, banks)
+        arena, both = planning.packings[-1], banks.packings[-1]
+        bytes_and_bounds = (
+            (len(arena.problem.buffers), greedy.arenas, ours.arenas, arena.heights_bound),
+            (banked.outside, divided.outside, both.cost_bound),
+        )
+        pairs = ((greedy, ours), (banked, divided))
+        cells = [
+            " | ".join([*(f"{f:,}" for f in figures), *(f"{each.seconds:.2f}" for each in pair)])
+            for figures, pair in zip(bytes_and_bounds, pairs, strict=True)
+        ]
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
