@@ -111,14 +111,7 @@ def _failure(
             f"{stop} without a packing, and without a proof that there is none; none costs less "
             f"than {found.cost_bound:,}. Give more time (--time-limit, --node-limit) or bytes."
         )
-    lines = [f"  {reason}" for reason in found.reasons]
-    lines.append(f"  whatever is left out, it is {found.least_left_out:,} B or more")
-    if found.left_out:
-        left = [found.problem.buffers[i] for i in found.left_out]
-        size = sum(buffer.item.size for buffer in left)
-        named = quantities.names([buffer.name for buffer in left])
-        lines[-1] += f"; without {named} ({size:,} B) the others fit"
-    return "\n".join(["infeasible: not everything fits", *lines])
+    return "\n".join(["infeasible: not everything fits", *found.shortage])
 
 
 def _figures(found: "PoolPacking", written: Path | None) -> Iterator[RenderableType]:

@@ -230,6 +230,17 @@ class PoolPacking:
     seconds: float = 0.0
 
     @property
+    def shortage(self) -> tuple[str, ...]:
+        """What does not fit, and what has to be left out at least, as lines of a message."""
+        last = f"  whatever is left out, it is {self.least_left_out:,} B or more"
+        if self.left_out:
+            left = [self.problem.buffers[b] for b in self.left_out]
+            size = sum(buffer.item.size for buffer in left)
+            named = quantities.names([buffer.name for buffer in left])
+            last += f"; without {named} ({size:,} B) the others fit"
+        return (*(f"  {reason}" for reason in self.reasons), last)
+
+    @property
     def by_name(self) -> Mapping[str, tuple[str, Bytes]]:
         """The name of the pool and the offset of each buffer, by the buffer's name."""
         buffers, pools = self.problem.buffers, self.problem.pools
