@@ -92,6 +92,17 @@ def test_an_arena_too_large_for_the_fast_memory_is_divided() -> None:
     assert found.by_name["state"] == ("external", 0)
 
 
+def test_half_of_a_double_buffer_shares_bytes_with_what_a_library_claims_later() -> None:
+    """A unified buffer of 192 KiB (tilelang-ascend#1286): 224 KiB in all, never at one time."""
+    halves = [buffer(name, 32 << 10, 0, 4) for name in ("mm_res_a", "mm_res_b")]
+    kept, claimed = buffer("kept", 64 << 10, 0, 9), buffer("topk_tmp", 96 << 10, 4, 8, at_end=True)
+    found = pack_pools(problem_of(kept, *halves, claimed, pools="ub=192K"))
+
+    assert found.status is PackingStatus.OPTIMAL
+    assert found.by_name["topk_tmp"] == ("ub", 96 << 10)
+    assert any(found.by_name[one.name][1] + one.item.size > 96 << 10 for one in (kept, *halves))
+
+
 def test_a_workspace_lies_at_the_end_of_its_pool_and_nothing_on_it() -> None:
     workspace = buffer("workspace", 30, 1, 2, "sram", at_end=True)
     claimed = replace(
