@@ -84,7 +84,9 @@ class Arena(Table):
         if not former:
             model.buffers.append(schema().BufferT())
         model.buffers[at].data = plan.view(np.uint8)
-        model.metadata = [*others, schema().MetadataT(name=METADATA, buffer=at)]
+        entry = schema().MetadataT()
+        entry.name, entry.buffer = METADATA, at
+        model.metadata = [*others, entry]
         return write_tflite(model)
 
 
