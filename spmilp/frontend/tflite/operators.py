@@ -79,10 +79,9 @@ def _elements(
     def rule(made: Translation, operation: Operation) -> None:
         first = _stays_first(made, operation)
         names = [_operand(made, one, first, raw=raw) for one in operation.inputs]
-        names += [made.given(f"limit {x}", np.array(x, np.float32)) for x in limits]
+        names += [made.given("limit", np.array(x, np.float32)) for x in limits]
         for kind in kinds[:-1]:
-            inner = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
-            names = [made.node(kind, names, inner)]
+            names = [made.step(operation, kind, names)]
         names *= 2 if kinds[-1] == "Mul" and len(names) == 1 else 1
         made.write(operation, kinds[-1], names, first=first, **attributes(made, operation))
 
@@ -94,15 +93,11 @@ def _operand(made: Translation, tensor: int, first: bool, *, raw: bool = False) 
     shape = made.shape(tensor)
     if first and not _is_spatial(made, tensor):
         values = made.constant(tensor)
-        name = made.given(
-            made.free_name(f"{made.name(tensor)}/broadcast"),
-            values.reshape((1,) * (4 - len(shape)) + shape).transpose(TO_FIRST),
-        )
+        whole = values.reshape((1,) * (4 - len(shape)) + shape).transpose(TO_FIRST)
+        name = made.given(f"{made.name(tensor)}/broadcast", whole)
     else:
         name = made.raw(tensor, first=first)
-    if raw or not made.is_quantised(tensor):
-        return name
-    return made.dequantised(name, tensor, first=first)
+    return name if raw else made.as_reals(name, tensor, first=first)
 
 
 def _of_reals(rule: "Rule") -> "Rule":
@@ -231,9 +226,8 @@ def _fully_connected(made: Translation, operation: Operation) -> None:
     raw, shape = made.raw(data), made.shape(data)
     rows = prod(shape) // depth
     if shape != (rows, depth):
-        flat = made.free_name(f"{raw}/flat")
-        raw = made.node("Reshape", [raw, made.given(f"{flat}/shape", integers(rows, depth))], flat)
-    real = made.dequantised(raw, data) if made.is_quantised(data) else raw
+        raw = made.step(operation, "Reshape", [raw, made.given("shape", integers(rows, depth))])
+    real = made.as_reals(raw, data)
     if made.is_constant(weight):
         name, scale = _factor(made, weight, data, (0, 1))
     else:
@@ -250,9 +244,8 @@ def _batch_matmul(made: Translation, operation: Operation) -> None:
         name, rank = made.raw(tensor), len(made.shape(tensor))
         if operation.option(turned):
             order = [*range(rank - 2), rank - 1, rank - 2]
-            name = made.node("Transpose", [name], made.free_name(f"{name}/turned"), perm=order)
-        is_quantised = made.is_quantised(tensor)
-        operands.append(made.dequantised(name, tensor) if is_quantised else name)
+            name = made.step(operation, "Transpose", [name], perm=order)
+        operands.append(made.as_reals(name, tensor))
     made.write(operation, "MatMul", operands)
 
 
@@ -270,14 +263,11 @@ def _reduce(kind: str) -> "Rule":
     def rule(made: Translation, operation: Operation) -> None:
         data, given = operation.inputs
         rank, kept = len(made.shape(data)), bool(operation.option("keepDims"))
-        axes = sorted({int(axis) % rank for axis in made.constant(given).reshape(-1)})
+        axes = sorted({axis % rank for axis in made.listed(given)})
         first = made.only_first(data) and (kept or {1, 2} <= {*axes})
         axes = [TO_FIRST.index(axis) if first else axis for axis in axes]
-        name = made.given(
-            made.free_name(f"{made.name(operation.outputs[0])}/axes"), integers(*axes)
-        )
         # Without the axes that are reduced both layouts are the same.
-        operands = [made.real(data, first=first), name]
+        operands = [made.real(data, first=first), made.given("axes", integers(*axes))]
         made.write(operation, kind, operands, first=first and kept, keepdims=int(kept))
 
     return rule
@@ -288,8 +278,7 @@ def _softmax(made: Translation, operation: Operation) -> None:
     if beta != 1 and made.is_quantised(operation.inputs[0]):
         raise ValueError(f"its beta is {beta:g}, expected 1 of integers")
     if beta != 1:
-        factor = made.given(f"{made.name(operation.outputs[0])}/beta", np.array(beta, np.float32))
-        name = made.node("Mul", [name, factor], made.free_name(f"{name}/scaled"))
+        name = made.step(operation, "Mul", [name, made.given("beta", np.array(beta, np.float32))])
     made.write(operation, "Softmax", [name], axis=-1)
 
 
@@ -304,11 +293,17 @@ def _shaped(kind: str) -> "Rule":
     """Return the rule of an operator that its result's shape says all of."""
 
     def rule(made: Translation, operation: Operation) -> None:
-        shape = integers(*made.shape(operation.outputs[0]))
-        name = made.given(f"{made.name(operation.outputs[0])}/shape", shape)
-        made.move(operation, kind, [made.raw(operation.inputs[0]), name])
+        _to_shape(made, operation, made.raw(operation.inputs[0]), kind=kind)
 
     return rule
+
+
+def _to_shape(
+    made: Translation, operation: Operation, raw: str, output: int = 0, kind: str = "Reshape"
+) -> None:
+    """Let values of another shape be an output of an operation."""
+    shape = made.given("shape", integers(*made.shape(operation.outputs[output])))
+    made.move(operation, kind, [raw, shape], output=output)
 
 
 def _shape(made: Translation, operation: Operation) -> None:
@@ -317,81 +312,61 @@ def _shape(made: Translation, operation: Operation) -> None:
 
 
 def _transpose(made: Translation, operation: Operation) -> None:
-    order = made.constant(operation.inputs[1]).reshape(-1).tolist()
+    order = made.listed(operation.inputs[1])
     made.move(operation, "Transpose", [made.raw(operation.inputs[0])], perm=order)
 
 
-def _axis(made: Translation, operation: Operation, axis: int) -> tuple[bool, int]:
-    """Return the layout in which an operator of elements works, and where an axis lies in it."""
-    first = _stays_first(made, operation)
-    axis %= len(made.shape(operation.outputs[0]))
-    return first, TO_FIRST.index(axis) if first else axis
-
-
 def _concatenation(made: Translation, operation: Operation) -> None:
-    first, axis = _axis(made, operation, operation.option("axis"))
+    first = _stays_first(made, operation)
+    axis = operation.option("axis") % len(made.shape(operation.outputs[0]))
     operands = [_operand(made, one, first) for one in operation.inputs]
-    made.write(operation, "Concat", operands, first=first, axis=axis)
+    made.write(
+        operation, "Concat", operands, first=first, axis=TO_FIRST.index(axis) if first else axis
+    )
 
 
 def _pack(made: Translation, operation: Operation) -> None:
     rank = len(made.shape(operation.outputs[0]))
     axis, operands = operation.option("axis") % rank, []
     for tensor in operation.inputs:
-        name = made.raw(tensor)
-        more = made.free_name(f"{name}/unsqueezed")
-        made.node("Unsqueeze", [name, made.given(f"{more}/axis", integers(axis))], more)
-        operands.append(made.dequantised(more, tensor) if made.is_quantised(tensor) else more)
+        given = [made.raw(tensor), made.given("axis", integers(axis))]
+        operands.append(made.as_reals(made.step(operation, "Unsqueeze", given), tensor))
     made.write(operation, "Concat", operands, axis=axis)
 
 
 def _unpack(made: Translation, operation: Operation) -> None:
     data = operation.inputs[0]
     axis = operation.option("axis") % len(made.shape(data))
-    for number, tensor in enumerate(operation.outputs):
-        part = _sliced(made, data, made.name(tensor), {axis: (number, number + 1, 1)})
-        shape = made.given(f"{made.name(tensor)}/shape", integers(*made.shape(tensor)))
-        made.move(operation, "Reshape", [part, shape], output=number)
+    for number in range(len(operation.outputs)):
+        bounds = _bounds(made, {axis: (number, number + 1, 1)})
+        part = made.step(operation, "Slice", [made.raw(data), *bounds])
+        _to_shape(made, operation, part, number)
 
 
-def _sliced(
-    made: Translation, data: int, prefix: str, cuts: Mapping[int, tuple[int, int, int]]
-) -> str:
-    """Add a slice of a tensor: first, last and step along each axis that is cut."""
-    output = made.free_name(f"{prefix}/Slice")
-    return made.node("Slice", [made.raw(data), *_bounds(made, output, cuts)], output)
+Cuts = Mapping[int, tuple[int, int, int]]
+"""First, last and step along each axis that is cut."""
 
 
-def _bounds(made: Translation, prefix: str, cuts: Mapping[int, tuple[int, int, int]]) -> list[str]:
-    columns = [*zip(*cuts.values(), strict=True)] if cuts else [(), (), ()]
-    given = {"starts": columns[0], "ends": columns[1], "axes": tuple(cuts), "steps": columns[2]}
-    return [made.given(f"{prefix}/{name}", integers(*values)) for name, values in given.items()]
+def _bounds(made: Translation, cuts: Cuts) -> list[str]:
+    starts, ends, steps = zip(*cuts.values(), strict=True) if cuts else ((), (), ())
+    return [made.given("bounds", integers(*one)) for one in (starts, ends, tuple(cuts), steps)]
 
 
 def _slice_of(
-    made: Translation,
-    operation: Operation,
-    data: int,
-    cuts: Mapping[int, tuple[int, int, int]],
-    output: int = 0,
+    made: Translation, operation: Operation, data: int, cuts: Cuts, output: int = 0
 ) -> None:
     """Let a slice be an output of an operation, in the layout in which the data lies."""
     first = made.only_first(data) and _is_spatial(made, operation.outputs[output])
     own = {TO_FIRST.index(axis) if first else axis: cut for axis, cut in cuts.items()}
-    bounds = _bounds(made, made.name(operation.outputs[output]), own)
-    made.move(
-        operation, "Slice", [made.raw(data, first=first), *bounds], first=first, output=output
-    )
+    operands = [made.raw(data, first=first), *_bounds(made, own)]
+    made.move(operation, "Slice", operands, first=first, output=output)
 
 
 def _slice(made: Translation, operation: Operation) -> None:
     data, begin, size = operation.inputs
-    cuts = {}
-    pairs = zip(made.constant(begin).reshape(-1), made.constant(size).reshape(-1), strict=True)
-    for axis, (low, count) in enumerate(pairs):
-        high = made.shape(data)[axis] if count < 0 else low + count
-        cuts[axis] = int(low), int(high), 1
-    _slice_of(made, operation, data, cuts)
+    rows = zip(made.listed(begin), made.listed(size), made.shape(data), strict=True)
+    ends = [(low, length if count < 0 else low + count, 1) for low, count, length in rows]
+    _slice_of(made, operation, data, dict(enumerate(ends)))
 
 
 def _strided_slice(made: Translation, operation: Operation) -> None:
@@ -399,7 +374,7 @@ def _strided_slice(made: Translation, operation: Operation) -> None:
     if operation.option("ellipsisMask") or operation.option("newAxisMask"):
         raise ValueError("its ellipsis or new axes are not supported")
     shape, cuts = made.shape(data), {}
-    columns = (made.constant(one).reshape(-1).tolist() for one in operation.inputs[1:4])
+    columns = map(made.listed, operation.inputs[1:4])
     shrunk = operation.option("shrinkAxisMask")
     for axis, (low, high, step) in enumerate(zip(*columns, strict=True)):
         length = shape[axis]
@@ -417,10 +392,8 @@ def _strided_slice(made: Translation, operation: Operation) -> None:
     if not shrunk:
         _slice_of(made, operation, data, cuts)
         return
-    part = _sliced(made, data, made.name(operation.outputs[0]), cuts)
-    shape = made.shape(operation.outputs[0])
-    name = made.given(f"{made.name(operation.outputs[0])}/shape", integers(*shape))
-    made.move(operation, "Reshape", [part, name])
+    part = made.step(operation, "Slice", [made.raw(data), *_bounds(made, cuts)])
+    _to_shape(made, operation, part)
 
 
 def _split(made: Translation, operation: Operation) -> None:
@@ -428,8 +401,7 @@ def _split(made: Translation, operation: Operation) -> None:
     data, axis = operation.inputs[:2][::-1]
     if operation.kind == "SPLIT_V":
         data, _, axis = operation.inputs
-    along = int(made.constant(axis).reshape(-1)[0]) % len(made.shape(data))
-    start = 0
+    along, start = made.listed(axis)[0] % len(made.shape(data)), 0
     for number, tensor in enumerate(operation.outputs):
         end = start + made.shape(tensor)[along]
         _slice_of(made, operation, data, {along: (start, end, 1)}, number)
@@ -448,9 +420,8 @@ def _pad(mode: str) -> "Rule":
         if how == "symmetric":
             raise ValueError("it repeats the outermost elements, which is not supported")
         rows = [pads[axis] for axis in order]
-        name = made.name(operation.outputs[0])
         sides = integers(*(int(low) for low, _ in rows), *(int(high) for _, high in rows))
-        operands = [_operand(made, data, first), made.given(f"{name}/pads", sides)]
+        operands = [_operand(made, data, first), made.given("pads", sides)]
         if operation.has(2):
             operands.append(_operand(made, operation.inputs[2], first=False))
         made.write(operation, "Pad", operands, first=first, mode=how)
@@ -461,67 +432,46 @@ def _pad(mode: str) -> "Rule":
 def _space_to_batch(made: Translation, operation: Operation) -> None:
     """Padded rows and columns go to the batch, one of each block after the other."""
     data, block, pads = operation.inputs
-    sizes, sides = made.constant(block).reshape(-1).tolist(), made.constant(pads)
-    shape, name = list(made.shape(data)), made.name(operation.outputs[0])
-    lows, highs = (
-        [0, *sides[:, at].tolist(), *[0] * (len(shape) - 1 - len(sizes))] for at in (0, 1)
-    )
-    raw = made.raw(data)
-    if sides.any():
-        zero = made.scales(data)[1][0] if made.is_quantised(data) else 0
-        given = [integers(*lows, *highs), np.array(zero, made.dtype(data))]
-        constants = [made.given(f"{name}/pads", one) for one in given]
-        raw = made.node("Pad", [raw, *constants], made.free_name(f"{name}/Pad"))
-        shape = [sum(one) for one in zip(shape, lows, highs, strict=True)]
+    sizes, sides = made.listed(block), made.constant(pads)
+    zero, shape, count = 0, list(made.shape(data)), len(sizes)
+    if made.is_quantised(data):
+        zero = made.scales(data)[1][0]
+    lows, highs = ([0, *sides[:, at], *[0] * (len(shape) - 1 - count)] for at in (0, 1))
+    given = [integers(*lows, *highs), np.array(zero, made.dtype(data))]
+    raw = made.step(operation, "Pad", [made.raw(data), *(made.given("pads", one) for one in given)])
+    shape = [sum(one) for one in zip(shape, lows, highs, strict=True)]
     split = [shape[0]]
     for length, size in zip(shape[1:], sizes, strict=False):
         split += [length // size, size]
-    count = len(sizes)
     order = [2 + 2 * n for n in range(count)] + [0] + [1 + 2 * n for n in range(count)]
-    _reordered(made, operation, raw, [*split, *shape[1 + count :]], order)
+    raw = _turned(made, operation, raw, [*split, *shape[1 + count :]], order)
+    _to_shape(made, operation, raw)
 
 
 def _batch_to_space(made: Translation, operation: Operation) -> None:
     """The opposite, with rows and columns cut off in the end."""
     data, block, crops = operation.inputs
-    sizes, sides = made.constant(block).reshape(-1).tolist(), made.constant(crops)
-    shape, name, count = made.shape(data), made.name(operation.outputs[0]), len(sizes)
-    split = [*sizes, shape[0] // prod(sizes), *shape[1:]]
-    order = [count]
+    sizes, shape = made.listed(block), made.shape(data)
+    count, batch, order = len(sizes), shape[0] // prod(sizes), [len(sizes)]
     for axis in range(count):
         order += [count + 1 + axis, axis]
-    whole = [split[count], *(length * size for length, size in zip(shape[1:], sizes, strict=False))]
-    whole += shape[1 + count :]
-    target = made.free_name(f"{name}/whole") if sides.any() else None
-    raw = _reordered(made, operation, made.raw(data), split, order, whole, target)
-    if target is not None:
-        cuts = {
-            1 + n: (int(low), whole[1 + n] - int(high), 1) for n, (low, high) in enumerate(sides)
-        }
-        made.move(operation, "Slice", [raw, *_bounds(made, name, cuts)])
+    raw = _turned(made, operation, made.raw(data), [*sizes, batch, *shape[1:]], order)
+    lengths = [length * size for length, size in zip(shape[1:], sizes, strict=False)]
+    whole = made.given("shape", integers(batch, *lengths, *shape[1 + count :]))
+    raw = made.step(operation, "Reshape", [raw, whole])
+    sides = zip(made.constant(crops), lengths, strict=True)
+    ends = [(int(low), length - int(high), 1) for (low, high), length in sides]
+    made.move(operation, "Slice", [raw, *_bounds(made, dict(enumerate(ends, start=1)))])
 
 
-def _reordered(
-    made: Translation,
-    operation: Operation,
-    raw: str,
-    split: Sequence[int],
-    order: Sequence[int],
-    whole: Sequence[int] = (),
-    target: str | None = None,
+def _turned(
+    made: Translation, operation: Operation, raw: str, split: Sequence[int], order: Sequence[int]
 ) -> str:
-    """Split axes, turn them, and join them to a shape, the result's unless there is a target."""
-    name = made.name(operation.outputs[0])
-    order = [*order, *range(len(order), len(split))]
-    shapes = [made.given(f"{name}/shape", integers(*one)) for one in (split, whole) if one]
-    if len(shapes) == 1:
-        shapes.append(made.given(f"{name}/shape", integers(*made.shape(operation.outputs[0]))))
-    raw = made.node("Reshape", [raw, shapes[0]], made.free_name(f"{name}/split"))
-    raw = made.node("Transpose", [raw], made.free_name(f"{name}/turned"), perm=order)
-    if target is None:
-        made.move(operation, "Reshape", [raw, shapes[1]])
-        return name
-    return made.node("Reshape", [raw, shapes[1]], target)
+    """Split axes and turn them; those behind the order stay."""
+    split_axes = made.given("shape", integers(*split))
+    raw = made.step(operation, "Reshape", [raw, split_axes])
+    whole = [*order, *range(len(order), len(split))]
+    return made.step(operation, "Transpose", [raw], perm=whole)
 
 
 def _gather(made: Translation, operation: Operation) -> None:
@@ -533,9 +483,8 @@ def _gather(made: Translation, operation: Operation) -> None:
 
 
 def _tile(made: Translation, operation: Operation) -> None:
-    repeats = integers(*made.constant(operation.inputs[1]).reshape(-1).tolist())
-    name = made.given(f"{made.name(operation.outputs[0])}/repeats", repeats)
-    made.move(operation, "Tile", [made.raw(operation.inputs[0]), name])
+    repeats = made.given("repeats", integers(*made.listed(operation.inputs[1])))
+    made.move(operation, "Tile", [made.raw(operation.inputs[0]), repeats])
 
 
 def _blocks(kind: str) -> "Rule":
@@ -548,9 +497,8 @@ def _blocks(kind: str) -> "Rule":
 
 def _resize(mode: str) -> "Rule":
     def rule(made: Translation, operation: Operation) -> None:
-        data, result = operation.inputs[0], operation.outputs[0]
-        shape = made.shape(result)
-        sizes = made.given(f"{made.name(result)}/sizes", integers(*(shape[a] for a in TO_FIRST)))
+        data, shape = operation.inputs[0], made.shape(operation.outputs[0])
+        sizes = made.given("sizes", integers(*(shape[axis] for axis in TO_FIRST)))
         how = "asymmetric"
         if operation.option("alignCorners"):
             how = "align_corners"
@@ -572,9 +520,8 @@ def _resize(mode: str) -> "Rule":
 def _position(kind: str) -> "Rule":
     def rule(made: Translation, operation: Operation) -> None:
         data, given = operation.inputs
-        axis = int(made.constant(given).reshape(-1)[0]) % len(made.shape(data))
-        name = made.free_name(f"{made.name(operation.outputs[0])}/{kind}")
-        made.node(kind, [made.raw(data)], name, axis=axis, keepdims=0)
+        axis = made.listed(given)[0] % len(made.shape(data))
+        name = made.step(operation, kind, [made.raw(data)], axis=axis, keepdims=0)
         made.write(operation, "Cast", [name], to=_type_of(made, operation))
 
     return rule

@@ -172,6 +172,10 @@ class Translation:
             raise ValueError(f"{self._names[tensor]} is computed at run time, expected a constant")
         return self._constants[tensor]
 
+    def listed(self, tensor: int) -> list[int]:
+        """Return the integers of a tensor, flat; a ``ValueError`` if they are computed."""
+        return [int(value) for value in self.constant(tensor).reshape(-1)]
+
     def is_constant(self, tensor: int) -> bool:
         """Return whether a tensor has values in the file."""
         return tensor in self._constants
@@ -219,11 +223,12 @@ class Translation:
 
     def real(self, tensor: int, *, first: bool = False) -> str:
         """Return the name of a tensor's reals in one of the two layouts."""
-        raw = self.raw(tensor, first=first)
-        return self.dequantised(raw, tensor, first=first) if self.is_quantised(tensor) else raw
+        return self.as_reals(self.raw(tensor, first=first), tensor, first=first)
 
-    def dequantised(self, raw: str, tensor: int, *, first: bool = False) -> str:
-        """Return the name of the reals that integers with a tensor's scales stand for."""
+    def as_reals(self, raw: str, tensor: int, *, first: bool = False) -> str:
+        """Return the name of the reals that a tensor's values, perhaps reordered, stand for."""
+        if not self.is_quantised(tensor):
+            return raw
         scale, zero, axis = self.scales(tensor)
         along = TO_FIRST.index(axis) if first else axis
         return self.reals(raw, scale, zero.astype(self.dtype(tensor)), along)
@@ -264,6 +269,13 @@ class Translation:
         """Add a node, and return its output."""
         self._nodes.append(helper.make_node(kind, inputs, [output], name=output, **attributes))
         return output
+
+    def step(
+        self, operation: Operation, kind: str, inputs: Sequence[str], **attributes: Any
+    ) -> str:
+        """Add a node on the way to an operation's output, and return what it gives."""
+        name = self.free_name(f"{self._names[operation.outputs[0]]}/{kind}")
+        return self.node(kind, inputs, name, **attributes)
 
     def write(
         self,
@@ -327,9 +339,7 @@ class Translation:
             return PLAIN_ACTIVATIONS[kind]
         if kind not in LIMITS:
             raise ValueError(f"its activation {kind} is not supported")
-        limits = [
-            self.given(f"limit {value}", np.array(value, np.float32)) for value in LIMITS[kind]
-        ]
+        limits = [self.given("limit", np.array(value, np.float32)) for value in LIMITS[kind]]
         return [("Clip", limits, {})]
 
     def model(self) -> onnx.ModelProto:
