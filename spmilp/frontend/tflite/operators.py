@@ -433,12 +433,12 @@ def _space_to_batch(made: Translation, operation: Operation) -> None:
     """Padded rows and columns go to the batch, one of each block after the other."""
     data, block, pads = operation.inputs
     sizes, sides = made.listed(block), made.constant(pads)
-    zero, shape, count = 0, list(made.shape(data)), len(sizes)
-    if made.is_quantised(data):
-        zero = made.scales(data)[1][0]
+    raw, shape, count = made.raw(data), list(made.shape(data)), len(sizes)
     lows, highs = ([0, *sides[:, at], *[0] * (len(shape) - 1 - count)] for at in (0, 1))
-    given = [integers(*lows, *highs), np.array(zero, made.dtype(data))]
-    raw = made.step(operation, "Pad", [made.raw(data), *(made.given("pads", one) for one in given)])
+    if sides.any():
+        zero = made.scales(data)[1][0] if made.is_quantised(data) else 0
+        given = [integers(*lows, *highs), np.array(zero, made.dtype(data))]
+        raw = made.step(operation, "Pad", [raw, *(made.given("pads", one) for one in given)])
     shape = [sum(one) for one in zip(shape, lows, highs, strict=True)]
     split = [shape[0]]
     for length, size in zip(shape[1:], sizes, strict=False):
@@ -456,6 +456,9 @@ def _batch_to_space(made: Translation, operation: Operation) -> None:
     for axis in range(count):
         order += [count + 1 + axis, axis]
     raw = _turned(made, operation, made.raw(data), [*sizes, batch, *shape[1:]], order)
+    if not made.constant(crops).any():
+        _to_shape(made, operation, raw)
+        return
     lengths = [length * size for length, size in zip(shape[1:], sizes, strict=False)]
     whole = made.given("shape", integers(batch, *lengths, *shape[1 + count :]))
     raw = made.step(operation, "Reshape", [raw, whole])
