@@ -147,19 +147,6 @@ def test_compare_prints_and_writes_the_same_table(run: Run, tmp_path: Path) -> N
     assert all(row["bound"] <= row["objective"] for row in found["runs"])
 
 
-@pytest.mark.full
-def test_sweep_maps_a_network_onto_machines_of_several_sizes(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "pair.yaml").write_text(MACHINE)
-    model = MODELS / "tiny_lstm_f32.onnx"
-    options = ("-m", "pair.yaml", "--spm", "64k,128k", "--solver", "list", "--jobs", "1")
-    ended = run("sweep", model, *options, "-o", "out", "--json")
-    assert ended.code == 0
-    rows = ended.json["rows"]
-    assert [row["spm"] for row in rows] == [65536, 131072]
-    assert rows[1]["makespan"] <= rows[0]["makespan"]
-    assert (tmp_path / "out" / "sweep.csv").exists()
-
-
 def test_export_writes_what_was_asked_for_with_a_list_of_files(run: Run, plan: Path) -> None:
     ended = run("export", plan, "--format", "csv,dma", "-o", "out", "--json")
     assert ended.code == 0

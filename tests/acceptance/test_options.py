@@ -46,15 +46,15 @@ def test_pins_hold_and_wrong_names_are_named(tiny: Path, tmp_path: Path) -> None
 
 
 def test_a_hint_makes_the_answer_never_worse(tmp_path: Path) -> None:
-    good = spmilp.solve(SMALL, solver="lns", time_limit=3)
+    good = spmilp.solve(SMALL, solver="lns", time_limit=1)
     good.save(tmp_path)
     for hint in (good, tmp_path, tmp_path / "plan.json"):
-        again = spmilp.solve(SMALL, solver="search", time_limit=0.5, hint=hint)
+        again = spmilp.solve(SMALL, solver="search", time_limit=0.2, hint=hint)
         assert again.violations == ()
         assert again.makespan <= good.makespan
     elsewhere = PROBLEMS / "mlp-8t-4c-bus-shared4-tight-compute.json"
     with pytest.raises(spmilp.SpmilpError):
-        spmilp.solve(elsewhere, solver="search", time_limit=0.5, hint=tmp_path)
+        spmilp.solve(elsewhere, solver="search", time_limit=0.2, hint=tmp_path)
 
 
 def test_sizes_of_dimensions_are_taken_by_name() -> None:
@@ -95,7 +95,7 @@ def test_an_effort_gives_the_same_bytes_however_quick_the_computer_is(
 
 
 def test_a_time_limit_beside_an_effort_ends_the_search_and_the_answer_says_so() -> None:
-    result = spmilp.solve(MODEL, MACHINE, effort="high", time_limit=2)
+    result = spmilp.solve(MODEL, MACHINE, effort="high", time_limit=1)
     assert result.ended_by == "time limit"
     assert result.violations == ()
     assert result.seconds < 30
@@ -118,30 +118,15 @@ def test_searched_tiles_are_no_worse_than_first_ones() -> None:
     assert searched.makespan <= first.makespan
 
 
-def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        by_list(seed=7).save(tmp_path / name)
-    for file in ("problem.json", "plan.json"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-
-
 def test_a_limit_ends_a_search_in_time() -> None:
     problem = PROBLEMS / "residual-20t-4c-mesh2x2-nolinks-tight-compute.json"
     spmilp.solve(problem, solver="lns", time_limit=1)  # loads code
     began = time.monotonic()
-    result = spmilp.solve(problem, solver="lns", time_limit=2)
+    result = spmilp.solve(problem, solver="lns", time_limit=1)
     assert result.plan is not None
     assert time.monotonic() - began < 10
     with pytest.raises(ValueError, match="time_limit"):
         by_list(time_limit="soon")
-
-
-def test_a_wide_gap_ends_a_search_at_once() -> None:
-    began = time.monotonic()
-    result = spmilp.solve(SMALL, solver="lns", gap="99%", time_limit=60)
-    assert result.gap is not None
-    assert result.gap <= 0.99
-    assert time.monotonic() - began < 30
 
 
 def test_a_machine_is_changed_by_its_numbers() -> None:
@@ -151,11 +136,6 @@ def test_a_machine_is_changed_by_its_numbers() -> None:
     assert small.peak_spm <= 32 * 1024
     with pytest.raises(spmilp.SpmilpError, match=r"gap88"):
         spmilp.load_machine("gap88")
-
-
-def test_an_unknown_solver_is_refused_with_the_names_that_there_are() -> None:
-    with pytest.raises(ValueError, match=r"oracle.*cpsat"):
-        by_list(solver="oracle")
 
 
 def test_solvers_are_compared_side_by_side() -> None:

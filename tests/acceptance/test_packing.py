@@ -104,25 +104,6 @@ def test_gaps_in_lifetimes_are_heeded(run: Run, tmp_path: Path) -> None:
     assert found["height"] == 12
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("id,lower,upper\nb1,0,3\n", ("size",)),
-        ("id,lower,upper,size\nb1,5,5,4\n", ("line 2", "5")),
-        ("id,lower,upper,size\nb1,0,3,-4\n", ("line 2", "-4 B")),
-        ("id,lower,upper,size\nb1,0,3,4\nb1,3,9,4\n", ("line 3", "b1")),
-        ("", ("empty",)),
-    ],
-)
-def test_a_file_that_is_wrong_is_refused_with_its_line(
-    text: str, says: tuple[str, ...], run: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "in.csv").write_text(text)
-    ended = run("pack", "in.csv", "--minimise")
-    assert (ended.code, ended.out) == (3, "")
-    assert all(each in ended.err for each in says), ended.err
-
-
 def packed(name: str, run: Run, folder: Path) -> dict[str, object]:
     """Pack one of MiniMalloc's files, or skip where they are not."""
     file = MINIMALLOC / f"{name}.csv"

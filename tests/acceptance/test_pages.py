@@ -24,19 +24,6 @@ def test_a_report_is_one_page_with_the_figures(tiny: Path, tmp_path: Path) -> No
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
-def test_a_timeline_and_a_memory_map_are_drawn(tiny: Path) -> None:
-    pytest.importorskip("matplotlib")
-    result = spmilp.read(tiny)
-    for figure in (result.timeline(), result.memory_map()):
-        assert figure.get_axes()
-
-
-def test_a_plan_is_explained(tiny: Path) -> None:
-    explained = spmilp.read(tiny).explain()
-    assert str(spmilp.read(tiny).makespan) in str(explained).replace(",", "")
-    assert explained.data["status"] == "slow"
-
-
 def without_room(folder: Path) -> Path:
     """Return the file of a problem whose task needs more than any scratchpad has."""
     builder = spmilp.ProblemBuilder(spmilp.load_machine("mesh4x4"))

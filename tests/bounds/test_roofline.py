@@ -5,6 +5,7 @@ from spmilp.bounds.roofline import compulsory_bytes, roofline
 from spmilp.lowering.lower import lower
 from spmilp.lowering.tiling import Tiling
 from spmilp.machine.machine import CoreKind, MacArray
+from spmilp.machine.read import load_machine
 from spmilp.problem.problem import BufferKind
 from tests.lowering.builders import NetworkBuilder, star_machine
 from tests.lowering.test_lower import Case, cases
@@ -89,3 +90,10 @@ def test_in_a_stream_constants_come_again_where_they_have_no_room() -> None:
     assert small.loads == given + weights
     assert small.stream_dram == (given + weights // 2) / rate
     assert small.period <= small.cycles
+
+
+def test_what_a_port_takes_that_reads_and_writes_in_turn_adds_to_what_it_sends() -> None:
+    builder = NetworkBuilder()
+    network = builder.network(builder.relu(builder.input((1, 1024))))
+    assert roofline(network, load_machine("stream_quad").machine).cycles == 2 * 4096 // 8
+    assert roofline(network, star_machine()).dram == 4096 / 16

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.tiles.calibration import simulated
 from spmilp import calibration, pipeline
-from spmilp.calibration import as_csv, families_of, held_out_errors, read_measurements
-from spmilp.errors import ArgumentError, FileError, SpmilpError
+from spmilp.calibration import as_csv, read_measurements
+from spmilp.errors import ArgumentError, FileError
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 
@@ -24,15 +23,6 @@ def edge() -> Machine:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr(calibration, "TREES", 40)
-
-
-@pytest.mark.usefixtures("quick")
-def test_held_out_rows_are_predicted_better_than_by_the_rates(edge: Machine) -> None:
-    rows = tuple(simulated(edge, 100, 0))
-    error, by_rule = held_out_errors(rows)
-    assert error < by_rule
-    with pytest.raises(SpmilpError, match="24 rows, fewer than 25"):
-        families_of(rows[:24])
 
 
 @pytest.mark.usefixtures("quick")

@@ -1,6 +1,7 @@
 """The conformance suite: both checkers judge each case as it says; it is made again alike."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -9,7 +10,21 @@ from pathlib import Path
 import pytest
 
 from instances.conformance.make import files
-from tests.checker.test_documentation import documented_rules
+from spmilp.checker.rules import RULES
+
+DOCS = Path(__file__).parents[2] / "docs" / "format.md"
+
+
+def documented_rules() -> set[str]:
+    """Return the names of the rules on the page of formats."""
+    chapter = DOCS.read_text().split("## 6. When a plan is valid")[1]
+    documented = set(re.findall(r"(?:^- |\*\* )`(\w+)`: ", chapter, flags=re.MULTILINE))
+    return documented - {"makespan", "dram_traffic", "energy", "peak_spm"}
+
+
+def test_every_rule_is_documented_and_every_documented_rule_exists() -> None:
+    assert documented_rules() == {"structure", *(rule.__name__ for rule in RULES)}
+
 
 FOLDER = Path(__file__).parents[2] / "instances" / "conformance"
 CASES = json.loads((FOLDER / "index.json").read_text())["cases"]

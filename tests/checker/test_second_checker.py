@@ -21,7 +21,6 @@ from spmilp.problem.objective import Objective
 from spmilp.problem.problem import Problem, Task
 from tests.checker.mutations.subjects import PRESETS
 from tests.checker.worked_example import PLAN, PROBLEM
-from tests.formats.instances import problems
 
 ROOT = Path(__file__).parents[2]
 INSTANCES = sorted((ROOT / "instances" / "problems").glob("*.json"))
@@ -49,14 +48,6 @@ def test_what_cannot_be_read_gives_exit_code_2(tmp_path: Path) -> None:
 def test_the_canonical_text_is_that_of_the_page(path: Path) -> None:
     data = path.read_bytes()
     assert second.read_problem(data).sha256 == problem_sha256(read_problem(path))
-
-
-@pytest.mark.full
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(problem=problems())
-def test_problems_of_any_shape_have_one_canonical_text(problem: Problem) -> None:
-    found = second.read_problem(problem_bytes(problem))
-    assert found.sha256 == problem_sha256(problem)
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Who waits for whom: what conflicts, and nothing that is implied."""
+"""Who waits for whom: what conflicts, and nothing that is implied or could be left out."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -9,32 +9,22 @@ from hypothesis import HealthCheck, given, settings
 
 from commands.helpers import (
     commands_as,
+    numbered,
     planned,
     ten_plans,
     text,
     with_events,
     with_latency,
+    without,
 )
 from commands.oracle import conflicting_pairs, waits_of
 from commands.small import load_run_store
 from solvers.random_problems import problems
 from spmilp.checker.races import check_commands
 from spmilp.commands.build import TooManyEventsError, build_commands
-from spmilp.commands.commands import EventScheme
+from spmilp.commands.commands import Command, EventScheme, Signal, Wait
 from spmilp.errors import ExitCode
 from spmilp.problem.problem import Problem
-
-
-def test_a_task_waits_for_its_load_and_a_store_for_its_task() -> None:
-    problem, plan = load_run_store()
-
-    assert text(build_commands(problem, plan)) == {
-        # Event 0: core 0; 1: core 1; 2 and 3: the channels.
-        "core0": "w2>=1 run0 s0",
-        "core1": "w0>=1 w3>=1 run1 s1",
-        "dma0.0": "move0 s2 w0>=1 move2 w1>=1 move3",
-        "dma0.1": "move1 s3",
-    }
 
 
 def test_a_pipelined_list_waits_for_data_that_it_has_brought_itself() -> None:
@@ -129,3 +119,36 @@ def test_a_transfer_waits_for_what_sends_before_it_on_its_link(
     lists = build_commands(problem, plan)
     assert text(lists)["dma0.1"] == f"{'w2>=1 ' * waits}move1 s3"
     assert check_commands(problem, plan, lists) == ()
+
+
+SCHEMES = [
+    pytest.param(EventScheme.COUNTERS, None, id="counters"),
+    pytest.param(EventScheme.COUNTERS, 3, id="counters up to 3"),
+    pytest.param(EventScheme.SEMAPHORES, 1, id="binary"),
+    pytest.param(EventScheme.SEMAPHORES, 3, id="semaphores up to 3"),
+]
+
+
+@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
+def test_the_lists_of_ten_plans_pass_the_checker(scheme: EventScheme, maximum: int | None) -> None:
+    for problem, plan in ten_plans():
+        problem = with_events(problem, None, maximum)
+        assert check_commands(problem, plan, commands_as(scheme, problem, plan)) == ()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("scheme", "maximum"), SCHEMES)
+@pytest.mark.parametrize(("kind", "least"), [(Wait, 160), (Signal, 140)])
+def test_no_wait_and_no_signal_is_redundant(
+    scheme: EventScheme, maximum: int | None, kind: type[Command], least: int
+) -> None:
+    tried = 0
+    for problem, plan in ten_plans():
+        problem = with_events(problem, None, maximum)
+        lists = commands_as(scheme, problem, plan)
+        for number, position, command in numbered(lists):
+            if isinstance(command, kind):
+                found = check_commands(problem, plan, without(lists, number, position))
+                assert {each.rule for each in found} & {"race", "task_order", "deadlock"}
+                tried += 1
+    assert tried > least

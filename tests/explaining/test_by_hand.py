@@ -3,30 +3,14 @@
 from dataclasses import replace
 
 from report.duo import duo_plan, duo_problem
-from spmilp.explaining.chain import AnalysedPlan, Binding, Holder, Reason, Wait, times_of_cores
+from spmilp.explaining.chain import AnalysedPlan, Binding, Holder, Reason, times_of_cores
 from spmilp.explaining.usage import Beyond, excess_of
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import BufferKind
 
-LOAD, MOVE, STORE = 2, 3, 4
-"""Numbers of the transfers as activities, behind the two tasks."""
-
 
 def duo() -> AnalysedPlan:
     return AnalysedPlan(problem=duo_problem(), plan=duo_plan())
-
-
-def test_the_chain_goes_back_from_the_store_to_the_first_load() -> None:
-    links = duo().chain
-    assert [link.activity for link in links] == [LOAD, 0, MOVE, 1, STORE]
-    assert [link.cause and link.cause.wait for link in links] == [
-        None,
-        Wait.ARRIVAL,
-        Wait.WRITER,
-        Wait.ARRIVAL,
-        Wait.WRITER,
-    ]
-    assert [link.unused for link in links] == [2, 0, 0, 0, 0]
 
 
 def test_idle_cycles_have_the_name_of_what_holds_the_next_task_up() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from checker.worked_example import PLAN, PROBLEM
-from spmilp.checker.values.inputs import random_inputs
 from spmilp.checker.values.replay import replay
 from spmilp.export.subject import Subject
 from spmilp.frontend.graph import Network
@@ -18,7 +17,7 @@ from spmilp.frontend.load import load_network
 from spmilp.lowering.lower import lower
 from spmilp.plan.plan import Plan
 from spmilp.problem.problem import Problem
-from values.sequential import MACHINE, channels_last, sequential_plan
+from values.sequential import MACHINE, sequential_plan
 from values.small_network import NETWORK, script_of_two_strips, some_inputs, two_strips
 from values.test_lowered_networks import cut
 
@@ -90,12 +89,10 @@ def two_strips_subject(in_place: bool = True) -> tuple[Subject, dict[str, np.nda
 
 
 @cache
-def lowered(model: str, pieces: int, parts: int, layout: str = "nchw") -> Subject:
+def lowered(model: str, pieces: int, parts: int) -> Subject:
     """Return a model cut into tiles with a plan for one core."""
     network: Network = load_network(MODELS / f"{model}.onnx")
     problem = lower(network, MACHINE, cut(network, pieces, parts))
-    if layout == "nhwc":
-        problem = channels_last(problem)
     return subject(problem, sequential_plan(problem), network=network)
 
 
@@ -103,9 +100,3 @@ def replayed(given: Subject, inputs: dict[str, np.ndarray]) -> dict[str, np.ndar
     """Return what the value replay computes."""
     assert given.network is not None
     return replay(given.problem, given.plan, given.network, inputs)
-
-
-def inputs_of(given: Subject, seed: int = 0) -> dict[str, np.ndarray]:
-    """Return random inputs of a network."""
-    assert given.network is not None
-    return random_inputs(given.network, seed)

@@ -10,22 +10,10 @@ from hypothesis import strategies as st
 from checker.worked_example import MACHINE, PLAN, PROBLEM, SPM0, X0, with_task
 from spmilp.machine.machine import MemoryKind
 from spmilp.plan.frames import residency_frame, transfer_frame
-from spmilp.plan.measures import compulsory_dram_traffic, measure
-from spmilp.plan.plan import Measures, Plan
+from spmilp.plan.measures import compulsory_dram_traffic
 from spmilp.problem.loads import bytes_read_of_buffers
-from spmilp.problem.objective import OF_ONE_INFERENCE
 from spmilp.problem.problem import Place, Problem, Slice, Task
 from spmilp.units import Box, SliceIdx
-
-
-def _measure(problem: Problem, plan: Plan) -> Measures:
-    return measure(problem, plan.placements, plan.residencies, plan.transfers)
-
-
-def test_the_worked_example_is_measured_as_by_hand() -> None:
-    measures = _measure(PROBLEM, PLAN)
-    assert [measures.of(quantity) for quantity in OF_ONE_INFERENCE] == [196, 288, 38_248, 320]
-    assert {measure(PROBLEM, (), (), ()).of(quantity) for quantity in OF_ONE_INFERENCE} == {0}
 
 
 def test_compulsory_traffic_is_what_is_read_and_what_must_be_stored() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmilp.frontend.operators.geometry import Work
-from spmilp.lowering.cost import cycles_by_kind, lanes_of, task_cycles, task_energy
+from spmilp.lowering.cost import cycles_by_kind, lanes_of, task_cycles
 from spmilp.machine.machine import CoreKind, MacArray
 from tests.lowering.builders import NetworkBuilder
 
@@ -50,12 +50,6 @@ def test_cutting_a_tile_never_makes_the_sum_faster(k: int, c: int, x: int, cut: 
     ]
     assert whole is not None
     assert sum(part for part in parts if part is not None) >= whole
-
-
-def test_energy_counts_macs() -> None:
-    assert task_energy(Work(loops=(("K", 4), ("C", 5)), dtype="int8"), KIND) == 60
-    assert task_energy(Work(loops=(("K", 4),), dtype="float32"), KIND) is None
-    assert task_energy(Work(vector=8), KIND) == 0
 
 
 def test_a_kind_cannot_run_a_group_with_an_operator_that_it_does_not_list() -> None:

@@ -8,14 +8,8 @@ from hypothesis import strategies as st
 from spmilp.errors import SpmilpError
 from spmilp.frontend.operators.boxes import intersect
 from spmilp.lowering.limits import DmaLimits
-from spmilp.lowering.tiling import Grid, covered_by, grid_of_reads
+from spmilp.lowering.tiling import Grid
 from spmilp.problem.strides import Layout, row_major_strides, strided_copy
-
-
-def test_overlapping_reads_are_cut_in_the_middle_of_what_they_share() -> None:
-    boxes = [((0, 15),), ((13, 29),), ((27, 56),)]
-    assert grid_of_reads(boxes, covered_by(boxes)).axes == (((0, 14), (14, 28), (28, 56)),)
-
 
 AXES = st.lists(st.integers(0, 30), min_size=2, max_size=8, unique=True).map(
     lambda cuts: tuple(pairwise(sorted(cuts)))

@@ -10,7 +10,6 @@ from lowering.unet import write_int8_unet
 from spmilp.errors import DoesNotFitError
 from spmilp.export.packed import footprint
 from spmilp.export.subject import Subject
-from spmilp.frontend.workspace import lies_in_one_run
 from spmilp.machine.machine import Machine
 from spmilp.machine.read import load_machine
 from spmilp.pipeline import problem_of
@@ -71,21 +70,3 @@ def test_a_task_that_fits_nowhere_for_its_workspace_says_so(unet: Path) -> None:
     machine = replace(stating((("*", 400),)), memories=small)
     with pytest.raises(DoesNotFitError, match=r"workspace of its kernels 400 B.*holds 400 B"):
         problem_of(unet, machine, solver="list", effort=1)
-
-
-@pytest.mark.parametrize(
-    ("inner", "outer", "is_run"),
-    [
-        ((4, 8), (4, 8), True),
-        ((2, 8), (4, 8), True),
-        ((4, 2), (4, 8), False),
-        ((1, 2), (4, 8), True),
-        ((2, 1, 8), (4, 1, 8), True),
-        ((2, 1, 8), (4, 3, 8), False),
-        ((), (1,), True),
-    ],
-)
-def test_a_box_lies_in_one_run(
-    inner: tuple[int, ...], outer: tuple[int, ...], is_run: bool
-) -> None:
-    assert lies_in_one_run(inner, outer) == is_run

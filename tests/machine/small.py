@@ -36,10 +36,9 @@ def described(fields: dict) -> Machine:
     return read_machine(yaml.safe_dump(fields, sort_keys=False).encode(), "test.yaml").machine
 
 
-def small(port: str = "r_0_0", **topology: object) -> Machine:
-    """Return the small machine on another topology, with its DRAM at ``port``."""
+def small(**topology: object) -> Machine:
+    """Return the small machine on another topology."""
     fields = content()
-    fields["dram"][0]["sites"] = [port]
     if topology:
         fields["topology"] = {"rate_bytes_per_cycle": 8, "latency_cycles": 2, **topology}
     return described(fields)

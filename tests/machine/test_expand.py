@@ -19,8 +19,8 @@ from spmilp.machine.description import (
     Torus,
     Tree,
 )
-from spmilp.machine.machine import MacArray, MemoryKind
-from tests.machine.small import content, described, index_of, small, with_field
+from spmilp.machine.machine import MemoryKind
+from tests.machine.small import content, described, index_of, with_field
 
 WIRE: dict[str, Any] = {"rate": Fraction(8), "latency": 1}
 
@@ -60,18 +60,6 @@ def test_a_topology_has_its_sites_and_links_each_once(
     if is_joined:
         assert nx.is_strongly_connected(graph(made))
         assert frozenset(graph(made)) == made.routers
-
-
-def test_a_template_is_written_out_on_every_site() -> None:
-    machine = small()
-    assert len(machine.cores) == len(machine.engines) == len(machine.spms) == 12
-    core, engine = machine.cores[5], machine.engines[5]
-    assert (core.name, core.position) == ("core_1_1", (1, 1))
-    assert machine.memories[core.memory].name == "spm_1_1"
-    assert (engine.owner, engine.name) == (core.memory, "dma_1_1")
-    assert machine.kinds[0].arrays == (MacArray(dtype="int8", unroll=(("K", 4),)),)
-    assert machine.kinds[0].operators is None
-    assert machine.drams[0].size is None
 
 
 def test_cores_share_a_scratchpad() -> None:

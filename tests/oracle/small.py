@@ -42,7 +42,6 @@ def machine(
     alignment: int = 1,
     reserved: tuple[ByteRange, ...] = (),
     remote: RemoteReads | None = None,
-    multicast: bool = False,
 ) -> Machine:
     """Return scratchpads of these sizes with a core each; core ``c`` is of kind ``c % kinds``."""
     names = ["dram", *(f"spm{n}" for n in range(len(sizes)))]
@@ -63,13 +62,6 @@ def machine(
         )
         for n in range(len(sizes))
     ]  # fmt: skip
-    if multicast:
-        engines.append(
-            Engine(
-                index=len(engines), name="caster", owner=None, setup=2, rate=Fraction(4),
-                multicast=True, reaches=(DRAM, *range(1, 1 + len(sizes))),
-            )
-        )  # fmt: skip
     return Machine(
         name="small",
         memories=tuple(memories),
@@ -128,15 +120,13 @@ class ProblemSketch:
         writes: Sequence[str] = (),
         in_place: Mapping[str, str] | None = None,
         after: Sequence[int] = (),
-        scratch: int = 0,
         energy: tuple[int | None, ...] = (),
     ) -> "ProblemSketch":
         """Add a task; ``in_place`` names buffers read by the buffers written over them."""
         self.tasks.append(
             {
                 "name": name, "cycles": cycles, "reads": reads, "writes": writes,
-                "in_place": in_place or {}, "after": tuple(after), "scratch": scratch,
-                "energy": energy,
+                "in_place": in_place or {}, "after": tuple(after), "energy": energy,
             }
         )  # fmt: skip
         return self
@@ -172,7 +162,6 @@ class ProblemSketch:
                 writes=tuple(number[name] for name in task["writes"]),
                 in_place=tuple((number[new], number[old]) for old, new in task["in_place"].items()),
                 after=task["after"],
-                scratch=task["scratch"],
                 energy=task["energy"],
             )
             for index, task in enumerate(self.tasks)
@@ -200,3 +189,11 @@ def best_plan(problem: Problem) -> Plan:
 
 def solve(problem: Problem) -> SolverResult:
     return BruteForce().solve(problem, SolveOptions())
+
+
+def spilling(size: int, first: Quantity) -> Problem:
+    """Return tasks of which the second needs 32 bytes while 16 wait for the third."""
+    sketch = ProblemSketch(machine(size)).buffer("b", 16, starts=DRAM).buffer("x", 16)
+    sketch.buffer("y", 16, ends=DRAM).buffer("z", 16, ends=DRAM)
+    sketch.task("t0", 5, writes=["x"]).task("t1", 5, reads=["b"], writes=["y"], after=[0])
+    return sketch.task("t2", 5, reads=["x"], writes=["z"], after=[1]).problem(first)

@@ -17,10 +17,7 @@ from spmilp.problem.objective import Objective, Quantity
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.traffic.solver import Residency
-from tests.policies.small_instances import SMALL, small_instance
-
-ONE_CORE = tuple(name for name in SMALL if "-1c-" in name and "autoencoder" not in name)
-"""But for one that takes half a minute."""
+from tests.policies.small_instances import small_instance
 
 
 def traffic_of(problem: Problem) -> int:
@@ -29,26 +26,6 @@ def traffic_of(problem: Problem) -> int:
     assert check(problem, plan) == ()
     assert plan.solver == "cosma"
     return plan.claim.dram_traffic
-
-
-REFUSED = {
-    "residual-6t-1c-tight-balanced": "34624 B > 30432 B",
-    "resnet8-12t-1c-verytight-balanced-dramtraffic": "51520 B > 49856 B",
-}
-
-
-@pytest.mark.parametrize("name", ONE_CORE)
-@pytest.mark.full
-def test_plans_of_one_core_pass_the_checker_or_a_refusal_has_name_and_numbers(name: str) -> None:
-    problem = replace(small_instance(name), objective=Objective.of(Quantity.DRAM_TRAFFIC))
-    result = Cosma().solve(problem, SolveOptions())
-
-    if name in REFUSED:
-        assert (result.status, result.plan) == (SolveStatus.UNKNOWN, None)
-        assert REFUSED[name] in result.reason
-    else:
-        assert result.plan is not None
-        assert check(problem, result.plan) == ()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -1,35 +1,18 @@
 """TVM's latency hiding: plans that pass, and what hiding gains."""
 
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-import spmilp
-from spmilp.checker.races import check_commands
-from spmilp.commands.build import build_commands
 from spmilp.plan.plan import Plan
 from spmilp.policies.tvm import Tvm
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions
-from tests.policies.small_instances import QUICK, small_instance
 from tests.solvers.chains import chain, star
-
-MODELS = Path(__file__).parents[2] / "models"
 
 
 def planned(problem: Problem, *, hides: bool = True) -> Plan:
     plan = Tvm(hides=hides).solve(problem, SolveOptions()).plan
     assert plan is not None
     return plan
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_the_commands_of_a_plan_are_proven_free_of_races(name: str) -> None:
-    problem = small_instance(name)
-    for hides in (True, False):
-        plan = planned(problem, hides=hides)
-        assert check_commands(problem, plan, build_commands(problem, plan)) == ()
 
 
 def test_hiding_runs_a_task_beside_the_loads_of_the_next() -> None:
@@ -65,10 +48,3 @@ def test_without_room_for_two_threads_there_is_one() -> None:
     assert dict(tight.options)["virtual threads"] == "1"
     tiny = Tvm().solve(chain(star(1, most // 3), layers=1, strips=4), SolveOptions())
     assert "use smaller tiles" in tiny.reason
-
-
-@pytest.mark.full
-def test_the_numbers_are_right_for_two_virtual_threads() -> None:
-    result = spmilp.solve(MODELS / "ds_cnn_int8.onnx", "vdla", solver="tvm")
-    assert result.violations == ()
-    assert result.replay()["within"].all()

@@ -1,12 +1,21 @@
-"""Values of fields: lists, doublings, steps; what is wrong is named with what is there."""
+"""Values of fields, and the smallest of them that meets a target."""
 
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import spmilp
+from runs.here import Here
+from spmilp.errors import ArgumentError
+from spmilp.runs.frames import swept_frame
+from spmilp.runs.jobs import Store
 from spmilp.runs.points import Point, points_of, settings_of, values_of
+from spmilp.runs.sweep import Rows
+from spmilp.runs.target import MEETS, NOT_FOUND, PROVEN, Target, conclusions, look_for_smallest
 
 KIB = 1024
 
@@ -48,40 +57,6 @@ def test_what_is_no_value_is_named(name: str, given: str, said: str) -> None:
         values_of(name, given)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("topologie.columns", 2, "has no such field; did you mean topology.columns"),
-        (
-            "core_kinds.cores.launch_cycles",
-            2,
-            "no such field; did you mean core_kinds.core.launch_cycles",
-        ),
-        ("topology.latency", 2, "topology.latency: unknown field.*latency_cycles"),
-        ("topology.columns", "many", "topology.columns: .*got 'many'"),
-        ("topology.columns.size", 2, "no such field; did you mean topology.columns"),
-        ("dma_channels", 0, "machine mesh4x4: .*channels: expected int >= 1; got 0"),
-    ],
-)
-def test_a_field_or_a_value_that_no_machine_has_is_named_with_what_is_there(
-    files: tuple[Path, Path], field: str, value: object, said: str
-) -> None:
-    with pytest.raises(ValueError, match=said):
-        spmilp.sweep(files[0], "mesh4x4", fields={field: value}, jobs=1)
-
-
-def test_any_field_can_be_set_by_its_path() -> None:
-    machine = spmilp.load_machine("mesh4x4")
-    slow = machine.replace(fields={"topology.latency_cycles": 9, "dram.*.latency_cycles": 99})
-    latencies = {link.latency for link in slow.machine.links}
-    assert {9, 99} <= latencies
-    assert not {9, 99} & {link.latency for link in machine.machine.links}
-    assert slow.sha256 != machine.sha256
-    assert "topology.latency_cycles" in slow.machine.unverified
-    engine = machine.replace(fields={"scratchpads.spm.dma.dma.channels": 3})
-    assert engine.machine.engines == machine.replace(dma_channels=3).machine.engines
-
-
 def points(files: tuple[Path, Path], seed: int = 0, **fields: object) -> tuple[Point, ...]:
     values = {name: values_of(name, given) for name, given in fields.items()}
     return points_of(files[:1], files[1:], [settings_of({"seed": seed})], values, {})
@@ -98,3 +73,65 @@ def test_only_more_of_what_never_harms_covers_a_point(files: tuple[Path, Path]) 
     few, many = points(files, **{"core_kinds.core.launch_cycles": "0,10"})
     assert not few.is_covered_by(many)
     assert not many.is_covered_by(few)
+
+
+def sought(
+    files: tuple[Path, Path], folder: Path, wanted: str, spm: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table of what was tried, and what is concluded."""
+    values, target = {"spm": values_of("spm", spm)}, Target.of(wanted)
+    points = points_of(files[:1], files[1:], [settings_of({"solver": "list"})], values, {})
+    rows = Rows(store=Store(folder), executor=Here())
+    look_for_smallest(values["spm"], points, target, rows)
+    frame = swept_frame(points, rows.found)
+    frame = frame.assign(verdict=[target.verdict_on(rows.found[key]) for key in frame["row"]])
+    return frame, list(conclusions(frame, "spm", target))
+
+
+def test_the_smallest_scratchpad_is_found_with_fewer_rows_than_values(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    machine = spmilp.load_machine(files[1]).replace(spm="8KiB")
+    most = spmilp.solve(files[0], machine, solver="list").makespan
+    frame, said = sought(files, tmp_path, f"makespan={most}", "2k:16k:1k")
+
+    met = frame[frame["verdict"] == MEETS]
+    found = met["spm"].iloc[0]
+    assert met["makespan"].max() <= most
+    assert list(frame["spm"]) == sorted(frame["spm"])
+    # The next smaller one was tried, and has no such plan.
+    assert list(frame[frame["spm"] == found - KIB]["verdict"]) == [NOT_FOUND]
+    assert len(frame) <= 7
+    assert f"spm {found // KIB} KiB is the smallest found for makespan {most:,}" in said[0]
+
+
+def test_a_sweep_that_doubles_finds_no_smaller_value_than_a_target() -> None:
+    """At 32 the list scheduler happens on a better plan than at 33 to 49."""
+    values = range(8, 65)
+    found = {n: SimpleNamespace(objective=9 if n == 32 or n >= 50 else 11) for n in values}
+    rows: Any = SimpleNamespace(found={}, warm_start=lambda points: None)
+    rows.solve = lambda points: rows.found.update({p.key: found[p.key] for p in points})
+    points: Any = [SimpleNamespace(key=value) for value in values]
+    look_for_smallest(values, points, Target.of("makespan=10"), rows)
+    assert min(n for n in rows.found if found[n].objective <= 10) == 32
+    assert {8, 16, 31, 32, 64} <= rows.found.keys()
+    assert len(rows.found) <= 8
+
+
+def test_what_no_plan_can_is_said_after_one_row(files: tuple[Path, Path], tmp_path: Path) -> None:
+    frame, said = sought(files, tmp_path, "makespan=2000", "2k:16k:1k")
+    assert list(frame["verdict"]) == [f"{PROVEN}: 2,048 at least, with any tiles"]
+    assert "too little for makespan 2,000" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("cycles=6000", "there are makespan, dram_traffic"),
+        ("makespan", "expected a whole number"),
+        ("makespan=soon", "expected a whole number"),
+    ],
+)
+def test_a_target_that_is_none_is_named(target: str, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        Target.of(target)

@@ -25,12 +25,6 @@ def send(number: int, size: int, setup: float = 0.0, latency: float = 0.0) -> Se
     return Send(number, setup, size, 8.0, (0,), latency)
 
 
-def test_a_transfer_is_set_up_sends_and_arrives() -> None:
-    events = run_of([send(0, 80, setup=5.0, latency=7.0), send(1, 8)])
-
-    assert times(events) == {0: (0.0, 22.0), 1: (22.0, 23.0)}
-
-
 def test_a_pipelined_list_goes_on_when_all_is_sent_and_its_signals_come_in_order() -> None:
     sends = send(0, 80, 5.0, 7.0), send(1, 8, 1.0, 1.0), send(2, 8)
     first, second, third = (each._replace(pipelined=True) for each in sends)
@@ -47,20 +41,6 @@ def test_latency_and_set_up_hold_no_link() -> None:
 
     # Until cycle 10 the second sends 80 B; then both have 4 B per cycle for 20 cycles.
     assert times(events) == {0: (0.0, 130.0), 1: (0.0, 30.0)}
-
-
-def test_who_waits_starts_when_the_last_signal_has_come_and_knows_from_whom() -> None:
-    events = run_of(
-        [Work(0, 10.0), Signal(0)],
-        [Work(1, 25.0), Signal(1)],
-        [Wait(0, 1), Wait(1, 1), Work(2, 5.0), Work(3, 1.0)],
-    )
-
-    assert times(events)[2] == (25.0, 30.0)
-    after = {
-        number: one.after and one.after.step.number for number, one in events.activities.items()
-    }
-    assert after == {0: None, 1: None, 2: 1, 3: 2}
 
 
 def test_a_wait_for_a_semaphore_takes_what_it_waited_for() -> None:

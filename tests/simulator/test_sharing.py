@@ -23,10 +23,6 @@ def ends_of(
     return ends
 
 
-def test_equal_transfers_get_equal_parts_of_a_link() -> None:
-    assert ends_of([8.0], [[0], [0]], [8.0, 8.0], [40, 80]) == {0: 10.0, 1: 15.0}
-
-
 def test_what_one_cannot_use_is_for_the_others() -> None:
     # The first is as slow as its engine, 1 B per cycle; the others get 3.5 each, then 7.
     assert ends_of([8.0], [[0]] * 3, [1.0, 8.0, 8.0], [20, 35, 70]) == {1: 10.0, 2: 15.0, 0: 20.0}
@@ -40,10 +36,6 @@ def test_who_is_held_by_one_link_leaves_the_rest_of_another() -> None:
         1: 10.0,
         2: 10.0,
     }
-
-
-def test_without_links_only_the_engine_counts() -> None:
-    assert ends_of([], [[], []], [4.0, 2.0], [8, 8]) == {0: 2.0, 1: 4.0}
 
 
 @given(st.data())

@@ -3,7 +3,6 @@ from math import prod
 
 import pytest
 
-from spmilp.errors import DoesNotFitError
 from spmilp.frontend.graph import Network
 from spmilp.lowering.limits import groups_that_do_not_fit, working_set
 from spmilp.lowering.lower import lower
@@ -38,13 +37,6 @@ def test_candidates_follow_every_strategy() -> None:
     assert found == {(), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3)}
 
 
-def test_candidates_are_cut_until_they_fit() -> None:
-    network = small_network()
-    for one in candidates_of(network, star_machine(4, 1 << 14), 1):
-        assert one.footprint.bytes <= 1 << 14
-        assert one.cores == (0, 1, 2, 3)
-
-
 def test_only_cores_with_room_and_the_operators_count() -> None:
     lists_conv = CoreKind(
         index=0, name="a", lanes=(("float32", 1),), operators=frozenset({"Conv", "Relu"})
@@ -60,14 +52,6 @@ def test_only_cores_with_room_and_the_operators_count() -> None:
     assert {one.cores for one in candidates_of(network, machine, 1)} == {(1, 3)}
 
 
-def test_what_fits_nowhere_is_told_with_its_bytes() -> None:
-    builder = NetworkBuilder()
-    data = builder.input((1, 4096))
-    network = builder.network(builder.group(builder.operator("Softmax", [data], axis=1)))
-    with pytest.raises(DoesNotFitError, match=r"softmax.*32768 B.*input0 16384 B.*over; use"):
-        candidates_of(network, star_machine(2, 1 << 13))
-
-
 @pytest.mark.parametrize("spm", [1 << 13, 1 << 16, 1 << 20])
 def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     network, machine = small_network(), star_machine(4, spm, dimensions=2)
@@ -75,15 +59,6 @@ def test_chosen_tilings_give_tasks_that_fit(spm: int) -> None:
     assert groups_that_do_not_fit(problem) == {}
     needs = [working_set(task, problem.slices, problem.buffers, 4) for task in problem.tasks]
     assert max(needs) <= spm
-
-
-def test_a_task_that_does_not_fit_is_named_with_both_sizes() -> None:
-    network = small_network()
-    whole = Tiling(counts=(1, 1, 1, 1))
-    problem = lower(network, star_machine(2, 1 << 14), dict.fromkeys(range(5), whole))
-    reason = groups_that_do_not_fit(problem)["conv3"]
-    assert "task conv3: needs" in reason
-    assert "holds 16384 B" in reason
 
 
 def test_a_kind_whose_memories_are_too_small_for_a_task_does_not_run_it() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
-from spmilp.frontend.graph import Network
 from spmilp.machine.machine import MemoryKind
 from spmilp.machine.read import load_machine
 from spmilp.problem.problem import BufferKind, Problem
@@ -17,17 +16,6 @@ from tests.lowering.builders import NetworkBuilder, star_machine
 
 MACHINE = star_machine(4, 1 << 15)
 """Together less than one of the large feature maps."""
-
-ROOMY = star_machine(4, 1 << 22)
-
-
-def wide_then_narrow() -> Network:
-    """Return two large feature maps, then small ones."""
-    builder = NetworkBuilder()
-    data = builder.conv(builder.input((1, 3, 64, 64)), 16)
-    data = builder.conv(data, 16)
-    data = builder.pool(data)
-    return builder.network(builder.conv(builder.conv(data, 8, kernel=1), 8))
 
 
 def moved(problem: Problem, rules: Sequence[Rule]) -> Counter[BufferKind]:
@@ -43,18 +31,6 @@ def moved(problem: Problem, rules: Sequence[Rule]) -> Counter[BufferKind]:
             map(is_dram.__getitem__, touches)
         )
     return +result
-
-
-def test_where_all_results_fit_nothing_is_fused() -> None:
-    assert not any(FusedBands(wide_then_narrow(), ROOMY).tilings())
-
-
-def test_groups_of_a_run_are_cut_along_the_same_axis() -> None:
-    found = [bands for bands in FusedBands(wide_then_narrow(), MACHINE).tilings() if bands]
-    assert found
-    for bands in found:
-        cut = [{a for a, n in enumerate(t.counts) if n > 1} for t in bands.values()]
-        assert set.intersection(*cut)
 
 
 def test_bands_are_not_cut_along_channels_where_arrays_would_stand_idle() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from spmilp.machine.machine import Core, CoreKind, Engine, Link, Machine, Memory, MemoryKind
 from spmilp.plan.plan import Claim, Placement, Plan, Residency, Transfer
-from spmilp.problem.problem import BufferKind, Problem
+from spmilp.problem.problem import Problem
 from spmilp.problem.strides import layout_at_place
 
 DRAM, SPM = 0, 1
@@ -163,37 +163,3 @@ def sequential_plan(problem: Problem) -> Plan:
             if problem.buffers[buffer].ends_in is not None:
                 script.store(buffer, residency)
     return script.plan()
-
-
-def channels_last(problem: Problem) -> Problem:
-    """Return a problem whose computed buffers of four axes lie with the channels innermost."""
-    order = (0, 2, 3, 1)
-    changed = {
-        buffer.index
-        for buffer in problem.buffers
-        if buffer.kind in (BufferKind.INTERMEDIATE, BufferKind.PARTIAL) and len(buffer.shape) == 4
-    }
-
-    def permuted(values: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(values[axis] for axis in order)
-
-    def keeps(read: int, written: int) -> bool:
-        return (problem.slices[read].buffer in changed) == (written in changed)
-
-    buffers = [
-        replace(one, shape=permuted(one.shape), tile=replace(one.tile, axes=order))
-        if one.index in changed and one.tile is not None
-        else one
-        for one in problem.buffers
-    ]
-    slices = [
-        replace(one, start=permuted(one.start), extent=permuted(one.extent))
-        if one.buffer in changed
-        else one
-        for one in problem.slices
-    ]
-    tasks = [
-        replace(task, in_place=tuple(pair for pair in task.in_place if keeps(*pair)))
-        for task in problem.tasks
-    ]
-    return replace(problem, buffers=tuple(buffers), slices=tuple(slices), tasks=tuple(tasks))

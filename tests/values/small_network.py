@@ -26,7 +26,6 @@ from values.sequential import DRAM, MACHINE, Script
 
 FLOAT = np.dtype(np.float32)
 WEIGHT: NDArray[np.float32] = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3) / 8 - 1
-WHOLE: Box = ((0, 1), (0, 1), (0, 6), (0, 4))
 STRIPS: tuple[Box, Box] = (
     ((0, 1), (0, 1), (0, 3), (0, 4)),
     ((0, 1), (0, 1), (3, 6), (0, 4)),

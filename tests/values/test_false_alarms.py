@@ -212,14 +212,6 @@ def test_a_sound_plan_raises_no_alarm(network: RandomNetwork, seed: int, tmp_pat
         assert one.allowed is None
 
 
-def test_nodes_may_stand_in_any_order(tmp_path: Path) -> None:
-    model = cancelling(1)
-    nodes = list(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend(reversed(nodes))
-    assert all(one.within and one.allowed is None for one in replayed(planned(tmp_path, model)))
-
-
 def test_a_topk_that_leaves_the_order_free_raises_no_alarm(tmp_path: Path) -> None:
     make = Maker(0)
     five = make.constant(np.int64([5]))

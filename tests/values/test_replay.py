@@ -11,20 +11,14 @@ from spmilp.checker.values.state import ReplayError, ValuesError
 from spmilp.errors import ExitCode
 from spmilp.frontend.graph import Network
 from spmilp.plan.plan import Plan, Residency
-from spmilp.problem.problem import BufferKind, Problem
+from spmilp.problem.problem import Problem
 from tests.frontend.running import network_values
-from values.sequential import SPM, Script
+from values.sequential import SPM
 from values.small_network import (
     NETWORK,
-    STRIPS,
-    WEIGHT,
-    WHOLE,
-    buffer,
     part,
     script_of_two_strips,
     some_inputs,
-    task,
-    tensor,
     two_strips,
     whole_slices,
 )
@@ -53,11 +47,6 @@ def changed(plan: Plan, residency: Residency, **fields: Any) -> Plan:
 
 def test_strips_with_halos_compute_what_the_whole_does() -> None:
     np.testing.assert_allclose(outputs(), EXPECTED, rtol=1e-6)
-
-
-def test_the_relu_may_also_write_elsewhere() -> None:
-    plan = script_of_two_strips(PROBLEM, in_place=False).plan()
-    np.testing.assert_array_equal(outputs(plan=plan), outputs())
 
 
 FIRST, RELU, SUMS = PLAN.placements[0], PLAN.placements[2], residency_of(PLAN, 3, SPM)
@@ -130,39 +119,6 @@ def test_an_output_that_is_not_stored_is_caught() -> None:
         outputs(plan=replace(plan, residencies=tuple(kept)))
 
 
-def test_partial_sums_are_added_in_place() -> None:
-    """The convolution over channel 0, then over channel 1 on top of it."""
-    halves = tuple(((0, 1), (c, c + 1), (0, 6), (0, 4)) for c in (0, 1))
-    weights = tuple(((0, 1), (c, c + 1), (0, 3), (0, 3)) for c in (0, 1))
-    sums = buffer(4, "conv", WHOLE, BufferKind.PARTIAL)
-    buffers = (
-        *(buffer(c, "x", halves[c], BufferKind.INPUT, 0) for c in (0, 1)),
-        *(buffer(2 + c, "w", weights[c], BufferKind.WEIGHT, 1) for c in (0, 1)),
-        sums,
-        buffer(5, "y", WHOLE, BufferKind.OUTPUT, 2),
-    )
-    problem = Problem(
-        name="two parts",
-        machine=PROBLEM.machine,
-        tensors=(*PROBLEM.tensors[:2], tensor(2, "y", BufferKind.OUTPUT, (1, 1, 6, 4))),
-        buffers=buffers,
-        slices=whole_slices(buffers),
-        tasks=(
-            task(0, "conv", WHOLE, (0, 2), (4,), (0, 1)),
-            task(1, "conv", WHOLE, (1, 3, 4), (5,), (1, 2), in_place=((4, 5),)),
-        ),
-    )
-    network = replace(NETWORK, groups=NETWORK.groups[:1], outputs=("y",))
-    script = Script(problem, (1000, 2000, 3000))
-    home = [script.initial(index) for index in range(4)]
-    (first,) = script.run(0, [script.load(0, home[0]), script.load(2, home[2])])
-    reads = [script.load(1, home[1]), script.load(3, home[3]), first]
-    (result,) = script.run(1, reads, {5: script.residencies[first].offset})
-    script.store(5, result)
-    found = replay(problem, script.plan(), network, INPUTS)["y"]
-    np.testing.assert_allclose(found, network_values(network, INPUTS)["y"], rtol=1e-5)
-
-
 def test_buffers_may_lie_in_another_order_of_axes() -> None:
     """Strips of y with channels last; the Relu's output is in the model's order again."""
     axes = (0, 2, 3, 1)
@@ -204,11 +160,3 @@ def test_weights_of_which_the_file_has_only_the_shape_are_refused() -> None:
     network = replace(NETWORK, tensors={**NETWORK.tensors, "w": shapeless})
     with pytest.raises(ValuesError, match="only a shape for the constant w"):
         outputs(network=network)
-
-
-def test_other_weights_give_other_numbers() -> None:
-    """The replay takes weights from memory, where the plan says they are."""
-    other = replace(NETWORK.tensors["w"], data=WEIGHT + 1)
-    network = replace(NETWORK, tensors={**NETWORK.tensors, "w": other})
-    assert not np.allclose(outputs(network=network), EXPECTED)
-    assert STRIPS[0][2] == (0, 3)

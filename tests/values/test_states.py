@@ -128,7 +128,7 @@ def test_what_is_no_state_is_said(tmp_path: Path) -> None:
             spmilp.solve(model, "stream_quad", state=state)
 
 
-@pytest.mark.parametrize("tiles", ["first", "search"])
+@pytest.mark.parametrize("tiles", [pytest.param("first", marks=pytest.mark.full), "search"])
 def test_states_stay_on_the_chip_where_other_cores_read_them(tmp_path: Path, tiles: str) -> None:
     model = cache_step(tmp_path / "step.onnx")
     result = spmilp.solve(

@@ -51,6 +51,7 @@ def long() -> Result:
         return streamed(LSTM, "stream_quad")
 
 
+@pytest.mark.full
 def test_overlapped_inferences_compute_what_the_model_does(long: Result) -> None:
     problem, plan, network = parts(long)
     assert plan.stream is not None
@@ -63,6 +64,7 @@ def test_overlapped_inferences_compute_what_the_model_does(long: Result) -> None
     assert len({one["classes"].tobytes() for one in found}) == many
 
 
+@pytest.mark.full
 def test_an_instance_too_few_is_caught(long: Result) -> None:
     problem, plan, network = parts(long)
     assert plan.stream is not None

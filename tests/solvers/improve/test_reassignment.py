@@ -4,8 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings
 
 from spmilp.checker.check import check
 from spmilp.machine.machine import Machine
@@ -49,36 +48,6 @@ def _examples(count: int) -> settings:
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-
-
-@pytest.mark.full
-def test_after_moves_of_any_tasks_the_times_are_valid_wherever_there_are_addresses() -> None:
-    checked = refused = 0
-
-    @_examples(200)
-    @given(problem=problems(), data=st.data())
-    def move(problem: Problem, data: st.DataObject) -> None:
-        nonlocal checked, refused
-        setting = Setting(problem, listed(problem))
-        pools = setting.reassigner.pools
-        assume(len(pools) > 1)
-        timed = setting.late
-        for _ in range(4):
-            task = data.draw(st.integers(0, len(problem.tasks) - 1))
-            pool = data.draw(st.integers(0, len(pools) - 1))
-            found = setting.moved(timed, task, pool)
-            built = None if found is None else packed(setting.context, found)
-            if found is None or built is None:
-                refused += found is None
-                continue
-            assert check(problem, built) == ()
-            core = problem.machine.cores[built.placements[task].core]
-            assert (core.kind, core.memory) == pools[pool]
-            timed, checked = found, checked + 1
-
-    move()
-    assert checked >= 50
-    assert refused >= 50
 
 
 @pytest.mark.full

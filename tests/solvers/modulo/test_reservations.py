@@ -25,10 +25,10 @@ def activities_of(random: Random, count: int) -> list[Activity]:
     return found
 
 
-def table_of(activities: list[Activity], period: int, left: Sequence[int] = ()) -> Reservations:
+def table_of(activities: list[Activity], period: int) -> Reservations:
     cycles, ways, before = zip(*activities, strict=True)
     asked = reservations_for(ways, CAPACITY, cycles, rows_of(before))
-    return asked.emptied(period, numbers(left or [0] * len(CAPACITY)))
+    return asked.emptied(period, numbers([0] * len(CAPACITY)))
 
 
 def add(held: np.ndarray, at: int, way: Sequence[Busy], sign: int = 1) -> None:
@@ -43,7 +43,7 @@ def is_free(held: np.ndarray, at: int, way: Sequence[Busy]) -> bool:
     return bool((also <= np.array(CAPACITY)[:, None]).all())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
     random = Random(seed)
     period, activities = random.randrange(6, 40), activities_of(random, 12)
@@ -77,31 +77,3 @@ def test_each_starts_as_early_and_then_as_late_as_it_can(seed: int) -> None:
         starts[one] = next(late, starts[one])
         add(held, starts[one], way)
     assert table.start.tolist() == starts
-
-
-def test_a_full_resource_keeps_a_gap_for_what_is_left() -> None:
-    core_of = [0, 1, 0, 0]
-    lengths, before = [4, 6, 5, 6], [[], [], [1], []]
-    ways = [[[Busy(core_of[one], 0, lengths[one], 1)]] for one in range(4)]
-    activities = [*zip(lengths, ways, before, strict=True)]
-    assert place(table_of(activities, 15)) == 3
-    table = table_of(activities, 15, [15, 0, 0])
-    assert place(table) == NONE
-    assert table.start.tolist() == [0, 0, 10, 4]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_fits_in_all_finds_places_whatever_the_order(seed: int) -> None:
-    random = Random(seed)
-    lengths, before = [random.randrange(1, 9) for _ in range(12)], list[list[int]]()
-    for one in range(12):
-        before.append(sorted(random.sample(range(one), min(one, random.randrange(3)))))
-    ways = [[[Busy(0, 0, length, 1)]] for length in lengths]
-    activities = [*zip(lengths, ways, before, strict=True)]
-    period = sum(lengths) + random.randrange(3)
-    table = table_of(activities, period, [sum(lengths), 0, 0])
-    assert place(table) == NONE
-    held = np.zeros((3, period), int)
-    for start, way in zip(table.start, ways, strict=True):
-        add(held, start, way[0])
-    assert held.max() == 1

@@ -7,16 +7,17 @@ import pytest
 
 from benchmarks.exact.agreement import contradictions
 from spmilp.checker.check import check
-from spmilp.machine.machine import MemoryKind
+from spmilp.machine.machine import ByteRange, MemoryKind
 from spmilp.problem.problem import Problem
 from spmilp.solvers.base import SolveOptions, SolveStatus
 from spmilp.solvers.exact.cpsat.solver import CpSatSolver
 from spmilp.solvers.schedule.solver import ListScheduler
+from tests.oracle.small import DRAM, ProblemSketch, machine
 from tests.oracle.solver import BruteForce, proven
 from tests.solvers.tiny_problems import tiny_problem
 
 WITH_PLANS = (
-    *(4, 12, 20, 28, 32, 48, 60),
+    *(4, 12, 20, 28, 32, 48, 60, 288),
     *(5, 21, 37, 41, 49, 113),
     *(6, 22, 26, 46, 50, 54, 66, 70, 82),
     *(3, 31, 43, 51, 71, 91, 103),
@@ -58,6 +59,20 @@ def test_cpsat_proves_that_there_is_no_plan_and_says_why(number: int) -> None:
     assert BruteForce().solve(problem, SolveOptions()).status is SolveStatus.INFEASIBLE
     assert (result.status, result.plan) == (SolveStatus.INFEASIBLE, None)
     assert " B" in result.reason or "engine" in result.reason
+
+
+@pytest.mark.parametrize(("alignment", "status"), [(1, "optimal"), (4, "infeasible")])
+def test_brute_force_finds_congruent_addresses_or_there_is_no_plan(
+    alignment: int, status: str
+) -> None:
+    # The first byte is reserved, so 16 bytes of 17 lie at address 1; those of DRAM must do so, too.
+    sketch = ProblemSketch(machine(17, reserved=(ByteRange(0, 1),))).buffer("a", 16, starts=DRAM)
+    problem = sketch.task("t", 5, reads=["a"]).problem()
+    dram, spm = problem.machine.memories
+    engines = tuple(replace(engine, congruence=4) for engine in problem.machine.engines)
+    memories = (replace(dram, alignment=alignment), spm)
+    problem = replace(problem, machine=replace(problem.machine, engines=engines, memories=memories))
+    assert BruteForce().solve(problem, SolveOptions()).status == status
 
 
 def ending_in_a_scratchpad(number: int) -> Problem:

@@ -14,8 +14,7 @@ from spmilp.solvers.common.context import SearchContext
 from spmilp.solvers.common.solver import Solver
 from spmilp.solvers.exact.cpsat.solver import CpSatOptions, CpSatSolver
 from spmilp.solvers.exact.milp.solver import MilpSolver
-from tests.oracle.small import machine
-from tests.oracle.test_by_hand import spilling
+from tests.oracle.small import machine, spilling
 from tests.solvers.chains import chain, star
 from tests.solvers.tiny_problems import tiny_problem
 

@@ -6,12 +6,10 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from benchmarks.convert import read_job_shop
-from spmilp.bounds.best import best_bound
 from spmilp.checker.check import check
 from spmilp.errors import SpmilpError
 from spmilp.machine.machine import MemoryKind
@@ -119,17 +117,6 @@ def test_what_the_brute_force_cannot_solve_is_proven_infeasible_with_the_reason(
     assert "no engine can bring" in result.reason
 
 
-def test_at_the_time_limit_there_is_a_checked_plan_and_a_bound_below_it() -> None:
-    began = monotonic()
-
-    result = MilpSolver().solve(SLOW, SolveOptions(time_limit=2.0))
-
-    assert monotonic() - began < 8.0
-    assert check(SLOW, result.plan) == ()
-    assert result.status is SolveStatus.FEASIBLE
-    assert best_bound(SLOW).value <= result.bound < result.plan.claim.makespan
-
-
 def test_rows_are_written_under_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(clock: Clock, share: float = 1.0) -> None:
         raise OutOfTimeError
@@ -161,17 +148,6 @@ def test_a_solver_that_is_not_installed_is_named(name: str) -> None:
 def test_a_solver_that_pulp_does_not_know_is_refused_with_those_that_it_knows() -> None:
     with pytest.raises(SpmilpError, match=r"PuLP knows no solver named 'abacus'; it knows .*highs"):
         MilpSolver(MilpOptions(backend="abacus")).solve(tiny_problem(3), SolveOptions())
-
-
-def test_a_hint_that_claims_too_much_does_not_keep_it_from_the_optimum() -> None:
-    problem = tiny_problem(16)
-    best = MilpSolver().solve(problem, SolveOptions()).plan
-    broken = replace(best, claim=replace(best.claim, makespan=1))
-
-    result = MilpSolver().solve(problem, SolveOptions(), hint=broken)
-
-    assert result.status is SolveStatus.OPTIMAL
-    assert result.plan.claim.makespan == result.bound == best.claim.makespan
 
 
 READ_AND_SOLVE = """
@@ -209,12 +185,6 @@ def test_read_back_the_model_has_the_optimum_of_the_problem(
     found = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
     # HiGHS 1.16 prints its name first.
     assert float(found.split()[-1]) == pytest.approx(result.bound)
-
-
-def test_another_suffix_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpmilpError, match=r"model\.txt: a model is written as \.mps or \.lp"):
-        write_model(tiny_problem(112), tmp_path / "model.txt")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_too_large_leaves_an_older_file_as_it_was(tmp_path: Path) -> None:
