@@ -41,6 +41,7 @@ def translate(made: Translation) -> None:
                     "the operator is not supported; convert the model with others, or cut this one "
                     "off"
                 )
+            _has_no_wide_integers(made, operation)
             RULES[operation.kind](made, operation)
         except ValueError as error:
             name = made.name(operation.outputs[0]) if operation.outputs else operation.kind
@@ -48,6 +49,15 @@ def translate(made: Translation) -> None:
             unknown.update(operation.outputs)
     if problems:
         raise UnsupportedOperatorError(tuple(problems))
+
+
+def _has_no_wide_integers(made: Translation, operation: Operation) -> None:
+    for tensor in (*operation.inputs, *operation.outputs):
+        if tensor >= 0 and made.is_quantised(tensor) and made.dtype(tensor) == np.int16:
+            raise ValueError(
+                f"{made.name(tensor)} has integers of 16 bits that stand for reals, expected 8; "
+                "convert the model with int8"
+            )
 
 
 def _is_spatial(made: Translation, tensor: int) -> bool:

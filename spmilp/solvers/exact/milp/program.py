@@ -19,8 +19,8 @@ class TooLargeError(SpmilpError):
 
     def __init__(self, count: str, most: int) -> None:
         super().__init__(
-            f"the MILP would have {count} integer variables > {most}; "
-            "use the solver cpsat, or a smaller problem (about ten tasks)"
+            f"the MILP would have {count} integer variables > {most}; use the solver cpsat, or a "
+            "smaller problem (about ten tasks: larger tiles, fewer cores)"
         )
 
 
