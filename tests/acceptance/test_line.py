@@ -21,14 +21,13 @@ MORE: list[tuple[str, str, dict[str, int] | None]] = [
     ("resnet8_f32", "epiphany3", None),
     ("tiny_lstm_f32", "edge16", None),
     ("mobilenetv1_025_f32", "vdla", None),
-    ("onnx:light_squeezenet", "vdla", None),
 ]
 SLOW = ("epiphany4", "occamy", "set_8x8", "sw26010_cg")
 """Machines on which the autoencoder takes a quarter of a minute."""
 
 
-def model_of(name: str) -> str | Path:
-    return name if name.startswith("onnx:") else MODELS / f"{name}.onnx"
+def model_of(name: str) -> Path:
+    return MODELS / f"{name}.onnx"
 
 
 def assert_the_line_holds(
