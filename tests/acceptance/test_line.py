@@ -18,7 +18,6 @@ LINES: list[tuple[str, str, dict[str, int] | None]] = [
 ]
 MORE: list[tuple[str, str, dict[str, int] | None]] = [
     ("resnet8_int8", "gap9", None),
-    ("resnet8_f32", "epiphany3", None),
     ("tiny_lstm_f32", "edge16", None),
     ("mobilenetv1_025_f32", "vdla", None),
 ]

@@ -88,17 +88,16 @@ def test_threads_and_one_loop_give_the_bits_of_the_value_replay(
 
 @needs_gcc
 @pytest.mark.full
-@in_each_form
 def test_events_that_count_to_a_maximum_give_the_same_bits(
-    resnet: Streamed, form: Form, tmp_path: Path
+    resnet: Streamed, tmp_path: Path
 ) -> None:
     problem = with_events(resnet.subject.problem, None, 63)
     plan = replace(resnet.subject.plan, problem_sha256="")
     given = replace(resnet, subject=replace(resnet.subject, problem=problem, plan=plan))
     assert given.subject.lists.scheme is EventScheme.SEMAPHORES
-    given.write(tmp_path, form)
+    given.write(tmp_path, PACKED)
     for kind, options in (("thread", []), ("plain", ["--loop"])):
-        program = programs.build(tmp_path, form.host, kind)
+        program = programs.build(tmp_path, PACKED.host, kind)
         assert play(program, tmp_path, *options) == resnet.outputs
 
 

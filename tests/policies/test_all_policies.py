@@ -54,9 +54,9 @@ def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy:
 
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
-SECONDS = 3.0
+SECONDS = 1.5
 """Of the processor, for each policy."""
-WORK = 24.0
+WORK = 12.0
 """Of ``auto``, counted, so that its plan is the same on every computer."""
 
 
