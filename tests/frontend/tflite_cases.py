@@ -317,6 +317,13 @@ def open_batch(case: Case) -> tuple[list[int], list[int]]:
     return [data], [result]
 
 
+def passed_through(case: Case) -> tuple[list[int], list[int]]:
+    """Return a model of which an input is an output, too."""
+    data, result = case.byte([1, 4]), case.byte([1, 4])
+    case.operator("QUANTIZE", [data], [result], version=2)
+    return [data], [result, data]
+
+
 def block(case: Case) -> tuple[list[int], list[int]]:
     """Return a residual block, pooling, a classifier: tensors change their layouts between."""
     data = case.byte([1, 8, 8, 3])
@@ -453,6 +460,7 @@ EXACT: Mapping[str, Make] = {
         "BATCH_TO_SPACE_ND", [6, 2, 2, 3], [1, 5, 3, 3], [[3, 2], [[1, 0], [0, 1]]]
     ),
     "open batch": open_batch,
+    "passed through": passed_through,
     "block": block,
 }
 """Integers that have to be the same, and reals that are made of such."""

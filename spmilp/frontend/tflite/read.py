@@ -215,7 +215,7 @@ class Translation:
             self._there.add((tensor, first))
             source, shape = self.name(tensor, first=not first), self.shape(tensor)
             whole = tuple(shape[axis] for axis in TO_FIRST) if first else shape
-            if sum(length > 1 for length in shape[1:]) <= 1 or shape[3] == 1 == prod(shape[1:3]):
+            if 1 in (shape[3], prod(shape[1:3])):
                 self.node("Reshape", [source, self.given(f"{name}/shape", integers(*whole))], name)
             else:
                 self.node("Transpose", [source], name, perm=order)
@@ -286,15 +286,18 @@ class Translation:
         first: bool = False,
         output: int = 0,
         shape: Extents | None = None,
+        moves: bool = False,
         **attributes: Any,
     ) -> None:
         """Add the node that gives an operation's output, its activation and its quantisation.
 
-        Of a node that gives another ``shape`` it is reshaped.
+        Of a node that gives another ``shape`` it is reshaped. One that ``moves`` elements has
+        neither of the two.
         """
         tensor = operation.outputs[output]
-        steps: list[Node] = [(kind, [*inputs], attributes), *self._activation(operation)]
-        if self.is_quantised(tensor):
+        steps: list[Node] = [(kind, [*inputs], attributes)]
+        steps += [] if moves else self._activation(operation)
+        if self.is_quantised(tensor) and not moves:
             scale, zero, _ = self.scales(tensor)
             if scale.size > 1:
                 raise ValueError(f"its result has {scale.size} scales, expected one")
@@ -306,18 +309,9 @@ class Translation:
             steps.append(("Reshape", [self.given(f"{self.name(tensor)}/shape", own)], {}))
         self._write(tensor, steps, first=first)
 
-    def move(
-        self,
-        operation: Operation,
-        kind: str,
-        inputs: Sequence[str],
-        *,
-        first: bool = False,
-        output: int = 0,
-        **attributes: Any,
-    ) -> None:
+    def move(self, operation: Operation, kind: str, inputs: Sequence[str], **how: Any) -> None:
         """Add the node that gives an operation's output and changes no element."""
-        self._write(operation.outputs[output], [(kind, [*inputs], attributes)], first=first)
+        self.write(operation, kind, inputs, moves=True, **how)
 
     def _write(self, tensor: int, steps: Sequence[Node], *, first: bool) -> None:
         target, before = self.name(tensor, first=first), list[str]()
@@ -344,9 +338,11 @@ class Translation:
 
     def model(self) -> onnx.ModelProto:
         """Return the model."""
-        results = [self.raw(tensor) for tensor in self.outputs]
-        inputs = [self._declared(tensor) for tensor in self.inputs]
-        outputs = [helper.make_empty_tensor_value_info(name) for name in results]
+        for tensor in self.outputs:
+            self.raw(tensor)  # with the channels last, as in the file
+        inputs, outputs = (
+            [self._declared(tensor) for tensor in some] for some in (self.inputs, self.outputs)
+        )
         graph = helper.make_graph(
             self._nodes, "tflite", inputs, outputs, [*self._initializers.values()]
         )
