@@ -78,12 +78,13 @@ def published_policies() -> tuple[str, ...]:
 
 
 def outcome(
-    name: str, problem: Problem, seconds: float, source: ModelOnMachine | None = None
+    name: str, problem: Problem, seconds: float, pace: Pace, source: ModelOnMachine | None = None
 ) -> Outcome:
-    """Let a solver plan a problem, check the plan, and replay it if its network is given."""
-    result = find_solver(name).solve(
-        problem, SolveOptions(time_limit=seconds, pace=Pace(process_time))
-    )
+    """Let a solver plan a problem, check the plan, and replay it if its network is given.
+
+    ``pace`` tells what the seconds are: of the processor, or of work.
+    """
+    result = find_solver(name).solve(problem, SolveOptions(time_limit=seconds, pace=pace))
     if result.plan is None:
         return Outcome(value=None, reason=result.reason)
     return Outcome(
@@ -110,14 +111,14 @@ def measure(data: Path) -> Iterator[Row]:
             problem, _ = make_problem(row.source, None, None)
             replayed = row.source if row.name in REPLAYED else None
             network = replayed if isinstance(replayed, ModelOnMachine) else None
-            auto = outcome("auto", problem, SECONDS)
+            auto = outcome("auto", problem, SECONDS, Pace(process_time))
             for name in policies:
-                one = outcome(name, problem, SECONDS, network)
+                one = outcome(name, problem, SECONDS, Pace(process_time), network)
                 found[name].append(one)
                 print(f"{row.name}: {name} {one}, auto {auto.value}", flush=True)
             values = [some[-1].value for some in found.values()]
             if any(value is not None and value < (auto.value or 0) for value in values):
-                auto = outcome("auto", problem, LONGER)
+                auto = outcome("auto", problem, LONGER, Pace(process_time))
                 print(f"{row.name}: auto {auto} in {LONGER:g} s", flush=True)
             best.append(auto.value or 0)
     for name in policies:

@@ -98,7 +98,11 @@ def replayed(
         if not running:
             return starts
         if clock.is_over():
-            raise NotTakenError("the time limit came before tvm's instructions were replayed")
+            replayed = sum(map(len, starts))
+            raise NotTakenError(
+                f"the time limit came when {replayed} of {sum(map(len, queues))} instructions of "
+                "tvm were replayed; allow more time"
+            )
         now, awake = running[0][0], set()
         while running and running[0][0] == now:
             _, number, done, is_given = heappop(running)
