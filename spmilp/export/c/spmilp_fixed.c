@@ -63,10 +63,15 @@ static double real_of(const int32_t *words)
     return value;
 }
 
-void spmilp_requantise(const struct spmilp_call *call, size_t index, int32_t channel, int64_t sum)
+const int32_t *spmilp_factor_words(const struct spmilp_call *call, int32_t channel)
 {
     const uint32_t count = spmilp_attribute(call, SPMILP_ATTRIBUTE_FIXED)->count;
-    const int32_t *words = spmilp_fixed_words(call) + 2U + (count > 4U ? 2U * (uint32_t)channel : 0U);
+    return spmilp_fixed_words(call) + 2U + (count > 4U ? 2U * (uint32_t)channel : 0U);
+}
+
+void spmilp_requantise(const struct spmilp_call *call, size_t index, int32_t channel, int64_t sum)
+{
+    const int32_t *words = spmilp_factor_words(call, channel);
     int64_t result;
     if (call->step->kind == SPMILP_OPERATOR_GEMM) {
         /* LiteRT multiplies these in double precision, a half rounded away from zero. */

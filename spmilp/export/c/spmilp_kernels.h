@@ -126,8 +126,9 @@ void spmilp_finish(const struct spmilp_call *call, size_t index, const int32_t *
                    int32_t weight_channel, struct spmilp_total total);
 
 /* Operators in fixed point. Words are null, and nothing is done, where a step is none; a value is
- * stored between its limits; a sum of products is scaled. */
+ * stored between its limits; a sum of products is scaled by the two words of its channel. */
 const int32_t *spmilp_fixed_words(const struct spmilp_call *call);
+const int32_t *spmilp_factor_words(const struct spmilp_call *call, int32_t channel);
 int spmilp_fixed(const struct spmilp_call *call);
 void spmilp_put_fixed(const struct spmilp_call *call, size_t index, int64_t value);
 void spmilp_requantise(const struct spmilp_call *call, size_t index, int32_t channel, int64_t sum);

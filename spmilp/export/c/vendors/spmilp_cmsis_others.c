@@ -7,12 +7,13 @@ enum { ADD_SHIFT = 20 }; /* of TensorFlow Lite: sums have this many bits below t
 static arm_cmsis_nn_status add(const struct spmilp_call *call)
 {
     const struct spmilp_box *one = &call->inputs[0], *other = &call->inputs[1];
-    const float largest = fmaxf(unit_of(call, one), unit_of(call, other)) * 2.0F;
+    const double first = (double)unit_of(call, one), second = (double)unit_of(call, other);
+    const double largest = 2.0 * (first > second ? first : second);
     const cmsis_nn_activation limits = activation_of(call);
     int32_t multipliers[3], shifts[3];
-    set_multiplier(unit_of(call, one) / largest, &multipliers[0], &shifts[0]);
-    set_multiplier(unit_of(call, other) / largest, &multipliers[1], &shifts[1]);
-    set_multiplier(largest / (unit_of(call, &call->output) * (float)(1 << ADD_SHIFT)),
+    set_multiplier(first / largest, &multipliers[0], &shifts[0]);
+    set_multiplier(second / largest, &multipliers[1], &shifts[1]);
+    set_multiplier(largest / ((double)unit_of(call, &call->output) * (double)(1 << ADD_SHIFT)),
                    &multipliers[2], &shifts[2]);
     if (shifts[2] > 0) {
         return ARM_CMSIS_NN_NO_IMPL_ERROR;
@@ -27,7 +28,7 @@ static arm_cmsis_nn_status add(const struct spmilp_call *call)
 void spmilp_cmsis_add(const struct spmilp_call *call)
 {
     const size_t count = spmilp_count(&call->output);
-    if (fits(call) && has_one_scale(&call->inputs[1]) && spmilp_count(&call->inputs[0]) == count &&
+    if (can_take(call) && has_one_scale(&call->inputs[1]) && spmilp_count(&call->inputs[0]) == count &&
         spmilp_count(&call->inputs[1]) == count && add(call) == ARM_CMSIS_NN_SUCCESS) {
         return;
     }
@@ -70,7 +71,7 @@ static arm_cmsis_nn_status pool(const struct spmilp_call *call, pool_s8 *functio
 static int can_pool(const struct spmilp_call *call)
 {
     const struct spmilp_box *data = &call->inputs[0], *output = &call->output;
-    return fits(call) && data->rank == 4U && are_alike(data, output, 0U) &&
+    return data->rank == 4U && is_whole_s8(call) && are_alike(data, output, 0U) &&
            are_alike(data, output, 1U) && zero_of(call, data) == zero_of(call, output) &&
            unit_of(call, data) == unit_of(call, output);
 }
@@ -85,7 +86,8 @@ void spmilp_cmsis_max_pool(const struct spmilp_call *call)
 
 void spmilp_cmsis_average_pool(const struct spmilp_call *call)
 {
-    if (can_pool(call) && spmilp_integer(call, SPMILP_ATTRIBUTE_COUNT_INCLUDE_PAD, 0U) == 0 &&
+    if (can_take(call) && can_pool(call) &&
+        spmilp_integer(call, SPMILP_ATTRIBUTE_COUNT_INCLUDE_PAD, 0U) == 0 &&
         pool(call, arm_avgpool_s8, arm_avgpool_s8_get_buffer_size(length(&call->output, 3), 1)) ==
             ARM_CMSIS_NN_SUCCESS) {
         return;
@@ -99,16 +101,16 @@ void spmilp_cmsis_softmax(const struct spmilp_call *call)
 {
     const struct spmilp_box *data = &call->inputs[0], *output = &call->output;
     const uint32_t last = data->rank - 1U;
-    if (!fits(call) || spmilp_integer(call, SPMILP_ATTRIBUTE_AXIS, 0U) != (int32_t)last ||
+    if (!can_take(call) || spmilp_integer(call, SPMILP_ATTRIBUTE_AXIS, 0U) != (int32_t)last ||
         unit_of(call, output) != 1.0F / 256.0F || zero_of(call, output) != -128 ||
         call->step->limits != 0U) {
         spmilp_softmax(call);
         return;
     }
     const int32_t row = length(data, last), rows = (int32_t)spmilp_count(data) / row;
-    const float scaled = unit_of(call, data) * (float)(1 << (31 - SOFTMAX_BITS));
+    const double scaled = (double)unit_of(call, data) * (double)(1 << (31 - SOFTMAX_BITS));
     int32_t multiplier, shift;
-    set_multiplier(fminf(scaled, 2147483520.0F), &multiplier, &shift);
+    set_multiplier(scaled < 2147483647.0 ? scaled : 2147483647.0, &multiplier, &shift);
     const int32_t range = (1 << SOFTMAX_BITS) - 1;
     const int32_t least = -(int32_t)(((int64_t)range << (31 - SOFTMAX_BITS)) >> shift);
     arm_softmax_s8((const int8_t *)data->data, rows, row, multiplier, shift, least,

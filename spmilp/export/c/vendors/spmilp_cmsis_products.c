@@ -14,6 +14,9 @@ static int read_products(const struct spmilp_call *call, uint32_t axis, struct s
                          struct products *products)
 {
     const size_t channels = (size_t)length(&call->output, axis);
+    /* Those of a Gemm are no integers. */
+    const int32_t *words =
+        call->step->kind == SPMILP_OPERATOR_GEMM ? (const int32_t *)0 : spmilp_fixed_words(call);
     products->bias = bias_of(call);
     products->quantisation.multiplier = take(scratch, channels * sizeof(int32_t));
     products->quantisation.shift = take(scratch, channels * sizeof(int32_t));
@@ -21,8 +24,14 @@ static int read_products(const struct spmilp_call *call, uint32_t axis, struct s
         return 0;
     }
     for (size_t i = 0; i < channels; i++) {
-        set_multiplier(factor_of(call, start(&call->output, axis) + (int32_t)i),
-                       &products->quantisation.multiplier[i], &products->quantisation.shift[i]);
+        const int32_t channel = start(&call->output, axis) + (int32_t)i;
+        if (words) {
+            products->quantisation.multiplier[i] = spmilp_factor_words(call, channel)[0];
+            products->quantisation.shift[i] = spmilp_factor_words(call, channel)[1];
+        } else {
+            set_multiplier(factor_of(call, channel), &products->quantisation.multiplier[i],
+                           &products->quantisation.shift[i]);
+        }
     }
     return 1;
 }
@@ -108,7 +117,7 @@ void spmilp_cmsis_conv(const struct spmilp_call *call)
     const struct spmilp_box *data = &call->inputs[0], *weight = &call->inputs[1];
     struct scratch scratch;
     scratch.used = 0U;
-    if (fits(call) && data->rank == 4U && are_alike(data, &call->output, 0U) &&
+    if (can_take(call) && data->rank == 4U && are_alike(data, &call->output, 0U) &&
         has_fitting_weights(call, 1U)) {
         const int32_t group = spmilp_integer(call, SPMILP_ATTRIBUTE_GROUP, 0U);
         const int is_depthwise = group > 1 && group == weight->shape[0] && weight->shape[1] == 1 &&
@@ -149,7 +158,7 @@ void spmilp_cmsis_gemm(const struct spmilp_call *call)
 {
     struct scratch scratch;
     scratch.used = 0U;
-    if (is_rows_times_rows(call) && connect(call, &scratch) == ARM_CMSIS_NN_SUCCESS) {
+    if (can_take(call) && is_rows_times_rows(call) && connect(call, &scratch) == ARM_CMSIS_NN_SUCCESS) {
         return;
     }
     spmilp_gemm(call);

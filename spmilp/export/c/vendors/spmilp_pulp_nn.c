@@ -32,15 +32,15 @@ static int requantise(const struct spmilp_call *call, uint32_t axis, size_t coun
     made->k = take(scratch, channels * sizeof(int64_t));
     made->lambda = take(scratch, channels * sizeof(int64_t));
     for (size_t i = 0; made->k && made->lambda && i < channels; i++) {
-        const float factor = factor_of(call, start(&call->output, axis) + (int32_t)i);
+        const double factor = factor_of(call, start(&call->output, axis) + (int32_t)i);
         int64_t sum = 0;
-        if (factor >= (float)LARGEST) {
+        if (factor >= (double)LARGEST) {
             return 0;
         }
         for (size_t j = 0; j < count; j++) {
             sum += weights[i * count + j];
         }
-        made->k[i] = (int64_t)(factor * (float)(1 << SHIFT) + 0.5F);
+        made->k[i] = (int64_t)(factor * (double)(1 << SHIFT) + 0.5);
         made->lambda[i] = made->k[i] * ((bias ? bias[i] : 0) - zero * sum) +
                           result * (1 << SHIFT) + (1 << (SHIFT - 1));
     }
@@ -92,7 +92,7 @@ static int connect(const struct spmilp_call *call)
 
 void spmilp_pulp_gemm(const struct spmilp_call *call)
 {
-    if (!is_rows_times_rows(call) || !connect(call)) {
+    if (!fits(call) || !is_rows_times_rows(call) || !connect(call)) {
         spmilp_gemm(call);
     }
 }

@@ -63,10 +63,17 @@ static inline int32_t zero_of(const struct spmilp_call *call, const struct spmil
     return spmilp_zero_at(call->words, operand->scale, 0);
 }
 
+/* Whether a tile is whole, with one scale for its data and one for its results. */
+static inline int is_whole_s8(const struct spmilp_call *call)
+{
+    return call->step->part == SPMILP_PART_WHOLE && has_one_scale(&call->inputs[0]) &&
+           has_one_scale(&call->output);
+}
+
+/* The same, and results are rounded from reals. */
 static inline int fits(const struct spmilp_call *call)
 {
-    return call->step->quantised == 1U && call->step->part == SPMILP_PART_WHOLE &&
-           has_one_scale(&call->inputs[0]) && has_one_scale(&call->output);
+    return call->step->quantised == 1U && is_whole_s8(call);
 }
 
 static inline int32_t to_s8(float value, int32_t zero)
@@ -100,7 +107,7 @@ static inline const int32_t *bias_of(const struct spmilp_call *call)
 /* Whether a Gemm is rows of data times rows of weights. */
 static inline int is_rows_times_rows(const struct spmilp_call *call)
 {
-    return fits(call) && spmilp_integer(call, SPMILP_ATTRIBUTE_TRANSA, 0U) == 0 &&
+    return spmilp_integer(call, SPMILP_ATTRIBUTE_TRANSA, 0U) == 0 &&
            spmilp_integer(call, SPMILP_ATTRIBUTE_TRANSB, 0U) == 1 &&
            spmilp_number(call, SPMILP_ATTRIBUTE_ALPHA) == 1.0F &&
            spmilp_number(call, SPMILP_ATTRIBUTE_BETA) == 1.0F &&
@@ -115,11 +122,11 @@ static inline int has_all_channels(const struct spmilp_call *call)
 }
 
 /* The real factor between sums of products and results, of one output channel. */
-static inline float factor_of(const struct spmilp_call *call, int32_t channel)
+static inline double factor_of(const struct spmilp_call *call, int32_t channel)
 {
-    const float step = unit_of(call, &call->inputs[0]) *
-                       spmilp_scale_at(call->words, call->inputs[1].scale, channel);
-    return step / unit_of(call, &call->output);
+    const double step = (double)unit_of(call, &call->inputs[0]) *
+                        (double)spmilp_scale_at(call->words, call->inputs[1].scale, channel);
+    return step / (double)unit_of(call, &call->output);
 }
 
 /* Padding in front of the box along a spatial axis; below 0 if the box begins before the window. */

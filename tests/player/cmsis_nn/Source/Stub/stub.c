@@ -63,10 +63,13 @@ static int is_multiplier(int32_t multiplier, int32_t shift)
     return multiplier >= 1 << 30 && shift > -32 && shift < 31;
 }
 
-/* value * multiplier * 2^(shift - 31), rounded to the nearest, ties away from zero. */
+/* value * multiplier * 2^(shift - 31): rounded to 31 bits behind the point, a half up, and where the
+   shift is below 0 once more, a half away from zero. */
 static int32_t scaled(int64_t value, int32_t multiplier, int32_t shift)
 {
-    return (int32_t)round(ldexp((double)value * multiplier, shift - 31));
+    const double left = ldexp((double)value, shift > 0 ? shift : 0);
+    const double high = floor(ldexp(left * multiplier, -31) + 0.5);
+    return (int32_t)round(ldexp(high, shift < 0 ? shift : 0));
 }
 
 static int8_t limited(int64_t value, const cmsis_nn_activation *activation)
