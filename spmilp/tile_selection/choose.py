@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 
 from spmilp.errors import DoesNotFitError, SpmilpError
@@ -12,6 +13,7 @@ from spmilp.problem.problem import Problem
 from spmilp.solvers.common.clock import Clock, OutOfTimeError
 from spmilp.solvers.schedule.portfolio import EVALUATION_RULES, schedules_by
 from spmilp.tile_selection.coarse import (
+    MOST_PIECES,
     MOST_PIECES_EVER,
     CoarseTilings,
     refuse_too_many_pieces,
@@ -71,16 +73,17 @@ def choose_tiles(
     searches = options.how is Tiles.SEARCH
     has_hint = known is not None or start is not None
     quickest = CoarseTilings(subject.network, subject.machine)
+    quick = QuickPlans(quickest, clock)
     try:
         if searches and known is None and len({*quickest.counts.classes}) > SEARCH.soon_compared:
             with suppress(SpmilpError):
-                known = coarse_problem(subject, quickest.counts, quickest, options)
-        first = first_choice_in_time(subject, clock, quickest, has_plan=known is not None)
+                known = coarse_problem(subject, quick, quickest, options)
+        first = first_choice_in_time(subject, clock, quick, has_plan=known is not None)
         starts = [] if start is None else [start]
-        if first is None or not clock.has_seconds(seconds_of(first.tilings, quickest, clock)):
-            promising = quickest if first is None else promising_first(first, quickest, clock)
+        if first is None or not clock.has_seconds(quick.seconds_of(first.tilings)):
+            promising = quickest if first is None else promising_first(first, quick)
             if first is None or not searches:
-                known = known or coarse_problem(subject, quickest.counts, promising, options)
+                known = known or coarse_problem(subject, quick, promising, options)
                 return replace(known, is_fallback=True)
             starts += promising
     except KeyboardInterrupt:
@@ -97,22 +100,53 @@ def choose_tiles(
     return TiledProblem(problem=first.lower(first.tilings))
 
 
+class QuickPlans:
+    """Plans that are made where there is no time to compare tiles, and how long they take.
+
+    The ``quickest`` have few tasks.
+    """
+
+    def __init__(self, quickest: CoarseTilings, clock: Clock) -> None:
+        self.quickest, self.clock = quickest, clock
+
+    @cached_property
+    def for_all_cores(self) -> Tilings | None:
+        """Tilings with work for every core; none if a plan takes a good part of the time left."""
+        found = self.quickest.for_all_cores()
+        if found is None or self.quickest.counts.of_all(found) > MOST_PIECES:
+            return None
+        is_soon = self.clock.has_seconds(self.seconds_of(found) / SEARCH.share_of_wide)
+        return found if is_soon else None
+
+    def seconds_of(self, tilings: Tilings) -> float:
+        """Return how long it will take until a plan of some tilings is written."""
+        reads = self.quickest.counts.of_all(tilings)
+        return self.clock.pace.seconds_from_scratch(tasks_of(tilings), reads)
+
+    @property
+    def seconds(self) -> float:
+        """How long it will take until there are plans of both."""
+        both = [*islice(self.quickest, 1), self.for_all_cores]
+        return sum(self.seconds_of(one) for one in both if one is not None)
+
+    def affords(self, tilings: Tilings) -> bool:
+        """Say whether there is time for a plan of some tilings."""
+        return self.clock.has_seconds(self.seconds_of(tilings))
+
+
 def first_choice_in_time(
-    subject: NetworkOnMachine, clock: Clock, quickest: CoarseTilings, *, has_plan: bool
+    subject: NetworkOnMachine, clock: Clock, quick: QuickPlans, *, has_plan: bool
 ) -> FirstChoice | None:
     """Return the first choice; ``None`` where there is no time to make it, or to go on from it.
 
     Parameters
     ----------
-    quickest
-        The choice has until the moment from which on there is just enough time to make a plan of
-        the first of these and write it.
+    quick
+        The choice has until the moment from which on there is just enough time for these plans.
     has_plan
         There is a plan already that takes less time.
     """
-    needed = 0.0
-    if not has_plan and clock.is_limited:
-        needed = min((seconds_of(one, quickest, clock) for one in islice(quickest, 1)), default=0.0)
+    needed = quick.seconds if clock.is_limited and not has_plan else 0.0
 
     def go_on() -> None:
         clock.go_on(SEARCH.share_at_most)
@@ -125,31 +159,27 @@ def first_choice_in_time(
     except OutOfTimeError:
         return None
     # What follows is not cut by the deadline of the choice.
-    found = replace(found, subject=subject)
-    refuse_too_many_pieces(quickest.counts, found.tilings, MOST_PIECES_EVER)
+    found = found.going_on(subject.go_on)
+    refuse_too_many_pieces(quick.quickest.counts, found.tilings, MOST_PIECES_EVER)
     return found
 
 
-def seconds_of(tilings: Tilings, quickest: CoarseTilings, clock: Clock) -> float:
-    """Return how long it will take until a plan of some tilings is written."""
-    return clock.pace.seconds_from_scratch(tasks_of(tilings), quickest.counts.of_all(tilings))
-
-
-def promising_first(first: FirstChoice, quickest: CoarseTilings, clock: Clock) -> list[Tilings]:
+def promising_first(first: FirstChoice, quick: QuickPlans) -> list[Tilings]:
     """Return the first choice and quicker ones: those for which there is time, the best first."""
 
     def worth(tilings: Tilings) -> tuple[float, float]:
-        seconds = seconds_of(tilings, quickest, clock)
-        is_in_time = clock.has_seconds(seconds)
-        return (0.0, first.cycles_of(tilings)) if is_in_time else (seconds, 0.0)
+        is_in_time = quick.affords(tilings)
+        return (0.0, first.cycles_of(tilings)) if is_in_time else (quick.seconds_of(tilings), 0.0)
 
-    return sorted([first.tilings, *quickest], key=worth)
+    return sorted([first.tilings, *quick.quickest], key=worth)
 
 
 def coarse_problem(
-    subject: NetworkOnMachine, counts: PieceCounts, tilings: Iterable[Tilings], options: TileOptions
+    subject: NetworkOnMachine, quick: QuickPlans, tilings: Iterable[Tilings], options: TileOptions
 ) -> TiledProblem:
     """Return a problem of the first tilings that fit, and a schedule of it: the quickest plan.
+
+    Where there is time for it, tilings with work for all cores are compared with these.
 
     Raises
     ------
@@ -158,16 +188,29 @@ def coarse_problem(
     SpmilpError
         If even these tiles read too many pieces.
     """
-    for problem in _coarse_problems(subject, counts, tilings):
+    found = _scheduled(_coarse_problems(subject, quick.quickest.counts, tilings))
+    wide = quick.for_all_cores
+    if wide is not None and (found is None or quick.affords(wide)):
+        problem = subject.lower(wide)
+        other = None if groups_that_do_not_fit(problem) else _scheduled([problem])
+        found = min(filter(None, (found, other)), key=lambda one: one.worth or (), default=None)
+    if found is None:
+        raise DoesNotFitError(
+            "there was no time to look for tile sizes that fit; give more time (time limit)",
+            is_proven=False,
+        )
+    if options.how is Tiles.SEARCH:
+        options.on_better(found.value or 0, len(found.problem.tasks))
+    return found
+
+
+def _scheduled(problems: Iterable[Problem]) -> TiledProblem | None:
+    """Return the first problem of which there is a schedule, with that."""
+    for problem in problems:
         for rule in EVALUATION_RULES:
             for schedule in schedules_by(problem, [rule]):
-                if options.how is Tiles.SEARCH:
-                    options.on_better(schedule.score[0], len(problem.tasks))
                 return TiledProblem(problem=problem, schedule=schedule)
-    raise DoesNotFitError(
-        "there was no time to look for tile sizes that fit; give more time (time limit)",
-        is_proven=False,
-    )
+    return None
 
 
 def _coarse_problems(
@@ -200,7 +243,7 @@ def search_tilings(
     """
     counts = PieceCounts(first.subject.network, first.subject.machine)
     evaluation = Evaluation(counts, options, known, clock or Clock(None))
-    first = replace(first, subject=replace(first.subject, go_on=evaluation.go_on))
+    first = first.going_on(evaluation.go_on)
     trials = Trials(
         first.lower,
         evaluation.value_of,

@@ -110,14 +110,20 @@ class CoarseChoice:
         Bytes that the largest task of each group may need.
     wanted
         Bytes that it is to need at most while its operands lie as usual; its limit by default.
+    cores
+        Cores among which the tiles of a group are to be shared; without them few reads are all.
     """
 
     def __init__(
-        self, sets: WorkingSets, limits: Mapping[int, Bytes], wanted: Bytes = NO_LIMIT
+        self,
+        sets: WorkingSets,
+        limits: Mapping[int, Bytes],
+        wanted: Bytes = NO_LIMIT,
+        cores: int = 1,
     ) -> None:
         self._sets, self._counts = sets, sets.counts
         self._network = sets.counts.network
-        self._limits, self._wanted = dict(limits), wanted
+        self._limits, self._wanted, self._cores = dict(limits), wanted, cores
         self._shrinkers: dict[int, list[TileShrinker]] = {}
         self._usual: dict[tuple[int, Bytes], list[Tiling]] = {}
         self._with_new_neighbours: set[int] = set()
@@ -136,7 +142,7 @@ class CoarseChoice:
 
     def choose(self, group: Group) -> bool:
         """Choose for a group, its neighbours as they are; ``False`` where it fits in no way."""
-        costs: dict[Tiling, tuple[float, float]] = {}
+        costs: dict[Tiling, tuple[float, ...]] = {}
         for limit in self.halved(group):
             for tiling in self.options(group, limit):
                 if tiling not in costs:
@@ -154,8 +160,8 @@ class CoarseChoice:
             self._with_new_neighbours.update(readers, producers)
         return True
 
-    def cost(self, group: Group, tiling: Tiling) -> tuple[float, float]:
-        """Return what it costs if a group is tiled so."""
+    def cost(self, group: Group, tiling: Tiling) -> tuple[float, ...]:
+        """Return bytes beyond limits, work of one core and reads, if a group is tiled so."""
         here = dict(self.tilings) | {group.index: tiling}
         reads = float(READS_OF_A_TASK * prod(tiling.counts) * tiling.parts)
         reads += self._counts.of_group(group, here)
@@ -164,7 +170,15 @@ class CoarseChoice:
             if reader in self.tilings:
                 reads += self._counts.of_operand(self._network.groups[reader], position, here)
         over += sum(self.over(one, here) for one in self.readers(group))
-        return over, reads
+        return over, self._work_of_a_core(group, tiling), reads
+
+    def _work_of_a_core(self, group: Group, tiling: Tiling) -> float:
+        """Return the largest share that a core has of a group's work."""
+        if self._cores == 1:
+            return 1.0
+        shape = self._counts.model(group).shape
+        shares = (-(-n // count) / n for n, count in zip(shape, tiling.counts, strict=True))
+        return prod(shares) * -(-prod(tiling.counts) // self._cores)
 
     def halved(self, group: Group) -> list[Bytes]:
         """Return the bytes that a group's largest task is to need, half of them, and so on."""
@@ -191,7 +205,7 @@ class CoarseChoice:
         """Yield the usual and matching tilings, cut further until their tiles fit a limit."""
         model, key = self._counts.model(group), (self._counts.classes[group.index], limit)
         if key not in self._usual:
-            usual = _usual(model, len(self._counts.machine.cores))
+            usual = _usual(model, len(self._counts.machine.cores), is_shared=self._cores > 1)
             self._usual[key] = list(self.cut_further(group, usual, limit))
         yield from self._usual[key]
         matching = dict.fromkeys(self._matching(group, model))
@@ -227,8 +241,11 @@ class CoarseChoice:
                 yield _along(model, {axis: of_axes[drivers[axis]] for axis in drivers})
 
 
-def _usual(model: GroupModel, cores: int) -> Iterator[Tiling]:
-    """Yield a tile for each core, the whole as one tile, and slices along each axis."""
+def _usual(model: GroupModel, cores: int, *, is_shared: bool) -> Iterator[Tiling]:
+    """Yield a tile for each core, the whole as one tile, and slices along each axis.
+
+    Where work is to be shared, each axis is cut into as many slices as there are cores, too.
+    """
     counts = [1] * len(model.shape)
     # The batch, if it is one, is cut last: what its parts share is loaded again for each.
     batch = 0 if len(model.shape) > 2 else -1
@@ -240,6 +257,8 @@ def _usual(model: GroupModel, cores: int) -> Iterator[Tiling]:
     yield model.uncut
     for axis in model.axes_to_cut:
         yield model.uncut.with_count(axis, model.shape[axis])
+        if is_shared and cores < model.shape[axis]:
+            yield model.uncut.with_count(axis, cores)
 
 
 def _along(model: GroupModel, cuts: Mapping[int, int]) -> Tiling:
@@ -277,9 +296,17 @@ class CoarseTilings:
         capacity, sharers = max(zip(rates.capacity, rates.sharers, strict=True))
         shares = [part / sharers for part in WITHIN_SHARES if sharers > 1]
         self._wanted = iter([int(part * capacity) for part in (*WORKING_SETS, *shares)])
+        self._share = int(WITHIN_SHARES[-1] * capacity / sharers)
         # In a memory of its own a core has room for more than is wanted.
         self._least = capacity if sharers == 1 else 0
         self._found: list[Tilings] = []
+
+    def for_all_cores(self) -> Tilings | None:
+        """Return tilings by which each group has work for every core, where such fit."""
+        cores = len(self.counts.machine.cores)
+        limits = dict.fromkeys(range(len(self.counts.network.groups)), self._share)
+        choice = CoarseChoice(self._sets, limits, cores=cores)
+        return choice.tilings if cores > 1 and choice.fits() else None
 
     def __iter__(self) -> Iterator[Tilings]:
         """Yield tilings; each is chosen only once."""

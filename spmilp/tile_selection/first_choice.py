@@ -80,6 +80,12 @@ class CandidateSpace:
         other._use(parameters)
         return other
 
+    def going_on(self, go_on: Callable[[], None]) -> "CandidateSpace":
+        """Return the same candidates; while others are compared something else is called."""
+        other = copy(self)
+        other._go_on = go_on
+        return other
+
     def _use(self, parameters: CostParameters) -> None:
         self._known: dict[tuple[Profile, tuple[Profile | None, ...]], float] = {}
         self._profiles: dict[int, list[Profile]] = {}
@@ -331,6 +337,11 @@ class FirstChoice:
     def cycles_of(self, tilings: Tilings) -> float:
         """Return about how many cycles the network takes with some tilings."""
         return sum(cycles_of_groups(self.space, self.space.profiles_of(tilings)))
+
+    def going_on(self, go_on: Callable[[], None]) -> "FirstChoice":
+        """Return the same choice; while others are compared something else is called."""
+        subject = replace(self.subject, go_on=go_on)
+        return replace(self, subject=subject, space=self.space.going_on(go_on))
 
     def with_parameters(self, parameters: CostParameters) -> "FirstChoice | None":
         """Return what another estimate chooses; ``None`` where that does not fit."""

@@ -18,7 +18,13 @@ from spmilp.solvers.justify.shortening import JustifiedPlan, OpenSchedule
 from spmilp.solvers.schedule.portfolio import Found, schedules_by
 from spmilp.source import load
 from spmilp.tile_selection import choose, evaluation
-from spmilp.tile_selection.choose import choose_tiles, first_choice_in_time, search_tilings
+from spmilp.tile_selection.choose import (
+    QuickPlans,
+    choose_tiles,
+    first_choice_in_time,
+    promising_first,
+    search_tilings,
+)
 from spmilp.tile_selection.coarse import CoarseTilings, tasks_of
 from spmilp.tile_selection.evaluation import Evaluation
 from spmilp.tile_selection.first_choice import FirstChoice, NetworkOnMachine, first_choice
@@ -225,8 +231,37 @@ def test_the_first_choice_leaves_time_for_the_quickest_plan_where_there_is_none(
     clock = Clock(pace.seconds_from_scratch(tasks, reads) + 1.0, pace)
 
     subject = NetworkOnMachine(network=network, machine=target.machine)
-    assert first_choice_in_time(subject, clock, quickest, has_plan=False) is None
+    quick = QuickPlans(quickest, clock)
+    assert quick.for_all_cores is None
+    assert first_choice_in_time(subject, clock, quick, has_plan=False) is None
     assert now.seconds == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_first_choice_that_takes_half_of_the_time_still_says_what_others_cost() -> None:
+    network, target = load(MODEL, "gap9")
+    now, subject = Ticking(0.0), NetworkOnMachine.of(network, target)
+    clock = Clock(1.0, Pace(now))
+    quick = QuickPlans(CoarseTilings(network, target.machine), clock)
+    first = first_choice_in_time(subject, clock, quick, has_plan=True)
+    now.seconds = 0.9
+    assert first is not None
+    assert promising_first(first, quick)
+
+
+@pytest.mark.parametrize("machine", ["gap9", "mesh4x4"])
+def test_without_time_to_compare_tiles_there_is_work_for_all_cores(machine: str) -> None:
+    network, target = load(MODEL, machine)
+    subject = NetworkOnMachine.of(network, target)
+    options = TileOptions(how=Tiles.SEARCH)
+    few = choose_tiles(subject, options, Clock(0.0))
+    soon = choose_tiles(subject, options, Clock(2.0, Pace(Ticking(0.01))))
+
+    assert few.is_fallback
+    assert soon.is_fallback
+    assert 5 * (soon.value or 0) < (few.value or 0)
+    plan = soon.plan()
+    assert plan is not None
+    assert check(soon.problem, plan) == ()
 
 
 @pytest.mark.parametrize("machine", ["gap9", "mesh4x4", "xdna1"])
