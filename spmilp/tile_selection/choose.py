@@ -111,12 +111,22 @@ class QuickPlans:
 
     @cached_property
     def for_all_cores(self) -> Tilings | None:
-        """Tilings with work for every core; none if a plan takes a good part of the time left."""
+        """Tilings with work for every core; none if a plan takes a good part of the time left.
+
+        They are chosen in about the same time as the quickest.
+        """
+        began = self.clock.now()
+        some = next(iter(self.quickest), None)
+        took = self.clock.now() - began
+        if some is None or not self._is_small_part(took + self.seconds_of(some)):
+            return None
         found = self.quickest.for_all_cores()
         if found is None or self.quickest.counts.of_all(found) > MOST_PIECES:
             return None
-        is_soon = self.clock.has_seconds(self.seconds_of(found) / SEARCH.share_of_wide)
-        return found if is_soon else None
+        return found if self._is_small_part(self.seconds_of(found)) else None
+
+    def _is_small_part(self, seconds: float) -> bool:
+        return self.clock.has_seconds(seconds / SEARCH.share_of_wide)
 
     def seconds_of(self, tilings: Tilings) -> float:
         """Return how long it will take until a plan of some tilings is written."""
