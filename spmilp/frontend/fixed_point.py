@@ -29,6 +29,9 @@ ADDEND_BITS = 20
 SOFTMAX_BITS, LOGISTIC_BITS = 5, 4
 """Bits before the point of the operands of exponentials and of Sigmoid and Tanh."""
 
+PLACES = 1 << 10
+"""Where results of Resize lie between elements is rounded to these."""
+
 BYTE = 256
 """How many values a byte has."""
 
@@ -42,6 +45,7 @@ def is_fixed(operator: Operator) -> bool:
         and _is_marked(given.output)
         and operator.kind in WORDS
         and all(_fits(scale) for scale in _of_data(operator, given))
+        and (operator.kind != "Resize" or _is_bilinear(operator, given.inputs[0], given.output))
     )
 
 
@@ -58,6 +62,16 @@ def _fits(scale: Scale | None) -> bool:
     return scale is not None and scale.dtype.itemsize == 1
 
 
+def _is_bilinear(operator: Operator, data: Scale | None, output: Scale) -> bool:
+    """Say whether LiteRT interpolates integers: of int8, with one scale."""
+    return (
+        operator.text("mode") == "linear"
+        and data is not None
+        and output.dtype == np.int8
+        and (_number(data), _zero(data)) == (_number(output), _zero(output))
+    )
+
+
 def _of_data(operator: Operator, given: Quantisation) -> tuple[Scale | None, ...]:
     """Return the scales of the operands but for a bias."""
     return given.inputs[: 2 if operator.kind in SUMS else None]
@@ -72,12 +86,16 @@ def words_of(operator: Operator, shape: Extents) -> tuple[int, ...]:
     - Add, Sub: least and greatest result, factors and shifts of both operands and of the result
     - Mul, ReduceMean: least and greatest result, factor and shift
     - AveragePool: least and greatest result
+    - Resize: along each axis the distance of its windows, and where the first begins, in 1024ths
     - Softmax: exponentials of 0, -1, ... -255 steps, with 31 bits behind the point
     - operators of one operand: the result of each byte, the least first
     """
     if operator.kind == "ReduceMean":
         count = prod(shape[axis] for axis in operator.integers("axes"))
         return tuple(_of_mean(count, *_scales(operator)))
+    if operator.kind == "Resize":
+        sizes = zip(shape, operator.integers("sizes"), strict=True)
+        return tuple(word for pair in sizes for word in places_of(operator, *pair))
     return tuple(map(int, WORDS[operator.kind](operator, *_scales(operator))))
 
 
@@ -175,6 +193,15 @@ def _of_mean(count: int, given: Quantisation, data: Scale, output: Scale) -> tup
     factor, shift = factor_and_shift(float(_number(data)) / float(_number(output)))
     more = min(count.bit_length() - 1, 32, 31 + shift)
     return (*limits_of(given, output), (factor << more) // count, shift - more)
+
+
+def places_of(operator: Operator, length: int, size: int) -> tuple[int, int]:
+    """Return how far apart results lie along an axis of the input, and the first, in 1024ths."""
+    mode = operator.text("coordinate_transformation_mode")
+    if mode == "align_corners" and size > 1:
+        return ((length - 1) * PLACES + (size - 1) // 2) // (size - 1), 0
+    distance = (length * PLACES + size // 2) // size
+    return distance, distance // 2 - PLACES // 2 if mode == "half_pixel" else 0
 
 
 def _of_pooling(
@@ -358,6 +385,7 @@ WORDS: Mapping[str, Words] = {
     "Gemm": _of_gemm,
     "Mul": _of_product,
     "ReduceMean": _of_pooling,
+    "Resize": _of_pooling,
     "Softmax": _of_softmax,
     "Sub": _of_addition,
 }

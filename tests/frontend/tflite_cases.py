@@ -452,6 +452,21 @@ EXACT: Mapping[str, Make] = {
         )
         for name in ("alignCorners", "halfPixelCenters")
     },
+    **{
+        f"RESIZE_BILINEAR {name}": moved(
+            "RESIZE_BILINEAR",
+            [1, 4, 3, 2],
+            [1, 9, 5, 2],
+            [[9, 5]],
+            "ResizeBilinearOptions",
+            **options,
+        )
+        for name, options in (
+            ("align corners", {"alignCorners": True}),
+            ("half pixels", {"halfPixelCenters": True}),
+            ("asymmetric", {}),
+        )
+    },
     "QUANTIZE and back": quantised_and_back,
     "SPACE_TO_BATCH_ND": moved(
         "SPACE_TO_BATCH_ND", [1, 5, 4, 3], [6, 2, 2, 3], [[3, 2], [[1, 0], [0, 0]]]
@@ -466,14 +481,6 @@ EXACT: Mapping[str, Make] = {
 """Integers that have to be the same, and reals that are made of such."""
 
 NEAR: Mapping[str, Make] = {
-    "RESIZE_BILINEAR": moved(
-        "RESIZE_BILINEAR",
-        [1, 4, 3, 2],
-        [1, 8, 6, 2],
-        [[8, 6]],
-        "ResizeBilinearOptions",
-        halfPixelCenters=True,
-    ),
     "GELU": unary("GELU", "GeluOptions"),
     "float CONV_2D": of_reals(
         "CONV_2D",

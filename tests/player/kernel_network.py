@@ -301,6 +301,8 @@ def _add_operators_on_reals(made: KernelNetwork) -> None:
     for mode in ("nearest", "linear", "cubic"):
         attributes = resized((2, 6, 11, 5), image.shape, mode=mode)
         made.add("Resize", (image,), attributes, **rounded)
+    attributes = resized((2, 6, 11, 5), image.shape)
+    made.add("Resize", (image,), attributes, scales=(one,), output=one)
     made.add(
         "Einsum",
         (made.integers(2, 3, 5), made.integers(2, 5, 4)),

@@ -6,6 +6,7 @@
 #include "spmilp_kernels.h"
 
 #define MOST_TAPS 4U
+#define PLACES 1024 /* in fixed point weights are multiples of 1 / PLACES */
 
 struct taps {
     uint32_t count;
@@ -25,6 +26,10 @@ static float coordinate(const struct spmilp_call *call, uint32_t axis, float out
     const float length = (float)call->inputs[0].shape[axis];
     const float size = (float)call->output.shape[axis];
     const float scale = spmilp_number_at(call, SPMILP_ATTRIBUTE_SCALES, axis);
+    const int32_t *words = spmilp_fixed_words(call);
+    if (words) {
+        return (output * (float)words[2U * axis] + (float)words[2U * axis + 1U]) / (float)PLACES;
+    }
     if (has_coordinates(call, "asymmetric")) {
         return output / scale;
     }
@@ -162,6 +167,30 @@ static float interpolated(const struct spmilp_call *call, const struct taps *tap
     return total;
 }
 
+/* The same of integers as they are, times PLACES for each axis. */
+static int64_t interpolated_integers(const struct spmilp_call *call, const struct taps *taps,
+                                     uint32_t axes, int32_t *own)
+{
+    int64_t total = 0;
+    if (axes == 0U) {
+        return spmilp_load_integer(&call->inputs[0], spmilp_place(&call->inputs[0], own));
+    }
+    const struct taps *along = &taps[axes - 1U];
+    for (uint32_t i = 0; i < along->count; i++) {
+        own[axes - 1U] = along->positions[i];
+        total += interpolated_integers(call, taps, axes - 1U, own) *
+                 (int64_t)(along->weights[i] * (float)PLACES);
+    }
+    return total;
+}
+
+/* Divided by PLACES for each axis, a half rounded away from zero. */
+static void put_fixed(const struct spmilp_call *call, size_t index, int64_t total)
+{
+    const int64_t one = INT64_C(1) << (10U * call->output.rank);
+    spmilp_store_integer(&call->output, index, (total + (total < 0 ? -one : one) / 2) / one);
+}
+
 void spmilp_resize(const struct spmilp_call *call)
 {
     const struct spmilp_box *data = &call->inputs[0];
@@ -180,6 +209,8 @@ void spmilp_resize(const struct spmilp_call *call)
         }
         if (is_outside) {
             spmilp_put(call, i, at, spmilp_number(call, SPMILP_ATTRIBUTE_EXTRAPOLATION_VALUE));
+        } else if (spmilp_fixed_words(call)) {
+            put_fixed(call, i, interpolated_integers(call, taps, rank, own));
         } else if (copies && !call->step->quantised) {
             memcpy(call->output.data + i * item, data->data + spmilp_place(data, own) * item, item);
         } else {

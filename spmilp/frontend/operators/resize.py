@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from spmilp.frontend.fixed_point import PLACES, is_fixed, places_of
 from spmilp.frontend.graph import Operator
 from spmilp.frontend.operators.boxes import covering_ranges, volume
 from spmilp.frontend.operators.geometry import Fusion, Geometry, Part, Reads
@@ -59,6 +60,9 @@ def _source_coordinates(
     operator: Operator, inputs: int, axis: int, outputs: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the coordinate in the input of each output, computed in float32."""
+    if is_fixed(operator):
+        distance, first = places_of(operator, inputs, operator.integers("sizes")[axis])
+        return (outputs * np.float32(distance) + np.float32(first)) / np.float32(PLACES)
     scale, half = np.float32(operator.numbers("scales")[axis]), np.float32(0.5)
     length, size = np.float32(inputs), np.float32(operator.integers("sizes")[axis])
     match operator.text("coordinate_transformation_mode"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from spmilp.checker.values.kernels.call import Array, Call
 from spmilp.checker.values.kernels.products import counts_of, windows_over
-from spmilp.checker.values.kernels.special import inside
+from spmilp.checker.values.kernels.special import inside, resize
 from spmilp.frontend.fixed_point import (
     ADDEND_BITS,
     TABLES,
@@ -27,6 +27,10 @@ def fixed(call: Call) -> Array:
     if kind in TABLES:
         lowest = int(np.iinfo(call.array(0).dtype).min)
         return np.array(words)[call.array(0).astype(np.int64) - lowest]
+    if kind == "Resize":
+        # Exact: eight bits, and ten behind the point along each of four axes.
+        result = resize(replace(call, inputs=[call.array(0).astype(np.float64)]))
+        return np.asarray(np.sign(result) * np.floor(np.abs(result) + 0.5))
     kernels = {"AveragePool": _average_pool, "ReduceMean": _mean, "Softmax": _softmax}
     return kernels.get(kind, _of_two)(call, words)
 
