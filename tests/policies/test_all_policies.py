@@ -54,14 +54,14 @@ def test_every_plan_passes_the_checker_and_a_refusal_has_name_and_number(policy:
 
 
 MODEL = str(Path(__file__).parents[2] / "models" / "autoencoder_int8.onnx")
-WORK, WORK_OF_AUTO = 1.75, 12.0
+WORK, WORK_OF_AUTO = 1.0, 4.0
 """Seconds of work for each policy, and for ``auto``: counted, the same on every computer."""
 
 
-def test_plans_are_right_or_have_a_reason_and_auto_is_within_one_per_cent() -> None:
+def test_plans_are_right_or_have_a_reason_and_auto_is_as_good_as_each() -> None:
     """All in one test: processes side by side would each make all plans again."""
-    problem = problem_of(MODEL, "edge16")
-    source = ModelOnMachine(model=MODEL, machine="edge16")
+    problem = problem_of(MODEL, "mesh4x4")
+    source = ModelOnMachine(model=MODEL, machine="mesh4x4")
     found = find_solver("auto").solve(problem, SolveOptions(time_limit=WORK_OF_AUTO, pace=Work()))
     assert found.plan is not None
     best, values = found.plan.claim.makespan, []
@@ -72,6 +72,6 @@ def test_plans_are_right_or_have_a_reason_and_auto_is_within_one_per_cent() -> N
             assert any(map(str.isdigit, made.reason)), (name, made.reason)
         else:
             assert made.is_right, name
-            assert best <= 1.01 * made.value, name
+            assert best <= made.value, name
             values.append(made.value)
     assert len(values) >= 8
