@@ -50,7 +50,7 @@ def read_tflite(path: Path) -> tuple[Any, bytes]:
     # The reader checks nothing: what it raises depends on which bytes are broken.
     except (struct.error, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError):
         model = None
-    if model is None or not model.subgraphs or not model.operatorCodes or not model.buffers:
+    if model is None or not model.subgraphs or not model.buffers:
         raise FileError(
             f"{path} is not a sound TensorFlow Lite model: its {len(content)} bytes are truncated "
             "or damaged"
