@@ -126,7 +126,7 @@ class QuickPlans:
         return found if self._is_small_part(self.seconds_of(found)) else None
 
     def _is_small_part(self, seconds: float) -> bool:
-        return self.clock.has_seconds(seconds / SEARCH.share_of_wide)
+        return self.clock.has_seconds(seconds / SEARCH.share_for_all_cores)
 
     def seconds_of(self, tilings: Tilings) -> float:
         """Return how long it will take until a plan of some tilings is written."""

@@ -33,7 +33,7 @@ class SearchSettings:
     soon_compared
         Groups that differ from each other: the candidates of so many are compared as soon as a plan
         without comparing could be made, in about a second.
-    share_of_wide
+    share_for_all_cores
         Of the time that is left, for a plan of tiles for all cores that nothing is compared with.
     share
         Of the time limit, for the search that goes before the solver.
@@ -76,7 +76,7 @@ class SearchSettings:
     tasks_within_time: int = 2_000_000
     tasks_of_one: int = 120_000
     soon_compared: int = 30
-    share_of_wide: float = 0.5
+    share_for_all_cores: float = 0.5
     share: float = 0.4
     share_at_most: float = 0.55
     share_of_one: float = 0.5
