@@ -85,13 +85,17 @@ def test_operators_that_cannot_be_lowered_are_listed_together(tmp_path: Path) ->
     case.operator("DEQUANTIZE", [data], [reals])
     case.operator("FULLY_CONNECTED", [reals, weight, -1], [product], table="FullyConnectedOptions")
     case.operator("SVDF", [data], [found])
+    state = case.byte([2, 8])
+    case.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", [data], [state])
     wide, wider = (case.tensor([2, 8], "int16", 0.1) for _ in range(2))
     case.operator("RELU", [wide], [wider])
-    model = case.write(tmp_path / "some.tflite", [data, wide], [product, found, wider])
+    model = case.write(tmp_path / "some.tflite", [data, wide], [product, found, state, wider])
     with pytest.raises(UnsupportedOperatorError) as caught:
         load_network(model)
     assert "FULLY_CONNECTED): weights are integers and data are reals" in str(caught.value)
     assert "SVDF): the operator is not supported" in str(caught.value)
+    assert "_LSTM): the operator is not supported; convert" in str(caught.value)
+    assert "unroll=True" in str(caught.value)
     assert f"RELU): t{wide} has integers of 16 bits that stand for reals" in str(caught.value)
 
 

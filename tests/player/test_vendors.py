@@ -3,6 +3,7 @@
 In fixed point CMSIS-NN has the same bits, but for products in double precision and exponentials.
 """
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from benchmarks.player import programs
 from export.subjects import subject
-from player.kernel_network import integer_network
+from player.kernel_network import KernelNetwork, integer_network
 from player.test_player import needs_gcc
 from spmilp.checker.values.replay import replay
 from spmilp.frontend.fixed_point import is_fixed
@@ -58,3 +59,17 @@ def test_a_library_computes_what_fits_within_a_step_of_the_reference(
     assert all(calls.values()), calls
     for name, count in whole.items():
         assert calls[name] == count if pieces == 1 else calls[name] > count
+
+
+@needs_gcc
+@pytest.mark.parametrize("library", ["CMSIS_NN", "PULP_NN"])
+def test_a_folder_without_the_library_is_named(library: str, tmp_path: Path) -> None:
+    made = KernelNetwork()
+    made.add("Relu", (made.reals(4),))
+    network = made.network()
+    problem = lower(network, MACHINE, cut(network, 1, 1))
+    programs.write_code(subject(problem, sequential_plan(problem), network=network), tmp_path)
+    command = ["make", "-f", "code.mk", f"{library}={tmp_path}"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert f"{library}={tmp_path}: there is no " in ended.stderr

@@ -17,6 +17,14 @@ from spmilp.frontend.cleanup.nodes import first_line
 from spmilp.frontend.tflite.read import TO_FIRST, Operation, Translation, integers
 from spmilp.units import Extents
 
+RECURRENT = frozenset(
+    (
+        *("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "WHILE"),
+        *("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"),
+    )
+)
+"""What converters make of recurrent layers."""
+
 SAME = 0
 """The padding that gives one window for each stride; the other gives what fits inside."""
 
@@ -37,10 +45,7 @@ def translate(made: Translation) -> None:
             if made.folded(operation):
                 continue
             if operation.kind not in RULES:
-                raise ValueError(
-                    "the operator is not supported; convert the model with others, or cut this one "
-                    "off"
-                )
+                raise ValueError(f"the operator is not supported; {_remedy(operation.kind)}")
             _has_no_wide_integers(made, operation)
             RULES[operation.kind](made, operation)
         except ValueError as error:
@@ -49,6 +54,13 @@ def translate(made: Translation) -> None:
             unknown.update(operation.outputs)
     if problems:
         raise UnsupportedOperatorError(tuple(problems))
+
+
+def _remedy(kind: str) -> str:
+    """Say what to do about an operator that is not supported."""
+    if kind in RECURRENT:
+        return "convert the model with its recurrent layers unrolled (in Keras: unroll=True)"
+    return "convert the model with others, or cut this one off"
 
 
 def _has_no_wide_integers(made: Translation, operation: Operation) -> None:
